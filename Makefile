@@ -1,0 +1,94 @@
+# The commands of the house. `make` alone lists them.
+
+GO       ?= go
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+FUZZTIME ?= 30s
+PKGS     ?= ./...
+
+# Two packages at a time: each may have a Chromium of its own running.
+TESTFLAGS ?= -p 2 -timeout 15m
+
+LDFLAGS := -s -w -X tapin/internal/cli.version=$(VERSION)
+TOOLS   := bin/tools
+
+.DEFAULT_GOAL := help
+.PHONY: help up down build setup test race lint fmt vuln fuzz chaos soak bench bench-smoke tools clean go cc
+
+help: ## list these commands
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+
+up: setup build ## start tapin: find or install a browser, build, run
+	@exec bin/tapin up
+
+down: build ## end a running tapin
+	@exec bin/tapin down
+
+build: go ## build the static binary, bin/tapin
+	@echo "build: bin/tapin $(VERSION)"
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tapin ./cmd/tapin
+
+setup: go ## make sure that Go and a browser are there
+	@scripts/setup.sh
+
+test: setup lint race ## everything that has to hold: lint, and all tests under the race detector
+	@echo "test: all held"
+
+race: go cc ## all tests under the race detector, nothing else
+	@echo "race: $(GO) test -race $(TESTFLAGS) $(PKGS)"
+	@CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(PKGS)
+
+lint: go $(TOOLS)/golangci-lint ## gofmt, vet, golangci-lint (staticcheck is in it)
+	@echo "lint: gofmt"
+	@bad=$$(find . -name '*.go' -not -path './bin/*' -not -path '*/node_modules/*' -exec gofmt -l {} +); \
+	  if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
+	@echo "lint: go vet"
+	@$(GO) vet $(PKGS)
+	@echo "lint: golangci-lint"
+	@$(TOOLS)/golangci-lint run $(PKGS)
+
+fmt: go ## gofmt everything
+	@gofmt -w cmd internal *.go
+
+vuln: go $(TOOLS)/govulncheck ## look for known vulnerabilities, where the database can be reached
+	@out=$$($(TOOLS)/govulncheck $(PKGS) 2>&1); code=$$?; printf '%s\n' "$$out"; \
+	  case "$$out" in *"fetching vulnerabilities"*) \
+	    echo "vuln: NOTHING WAS CHECKED: the database of vulnerabilities cannot be reached from here"; exit 0;; esac; \
+	  exit $$code
+
+fuzz: go ## every fuzz target for FUZZTIME (30s) each
+	@scripts/fuzz.sh $(FUZZTIME) $(PKGS)
+
+chaos: setup cc ## the crash tests in full: kills at every step; up to an hour
+	TAPIN_CHAOS=full CGO_ENABLED=1 $(GO) test -race -run Chaos -count=1 -p 1 -timeout 60m $(PKGS)
+
+soak: setup ## the long-running tests: memory and speed must stay flat
+	TAPIN_TEST_SOAK=1 $(GO) test -run Soak -count=1 -p 1 -v -timeout 120m $(PKGS)
+
+# The project's own benchmark stands in bench/; until it does, Go's benchmarks
+# are what there is.
+bench: setup build ## measure, interleaved with a floor; prints one table
+	@if [ -d bench ]; then $(GO) run ./bench; \
+	  else echo "bench: no bench/ folder; running Go's benchmarks"; $(GO) test -run '^$$' -bench . -benchmem -p 1 $(PKGS); fi
+
+bench-smoke: setup build ## only check that the benchmarks still run
+	@if [ -d bench ]; then $(GO) run ./bench -smoke; \
+	  else echo "bench: no bench/ folder; running Go's benchmarks once"; $(GO) test -run '^$$' -bench . -benchtime 1x -p 1 $(PKGS); fi
+
+tools: $(TOOLS)/golangci-lint $(TOOLS)/staticcheck $(TOOLS)/govulncheck ## build the pinned tools into bin/tools
+
+# Built once from the tools module, and again when its pins change.
+$(TOOLS)/golangci-lint $(TOOLS)/staticcheck $(TOOLS)/govulncheck: tools/go.mod tools/go.sum
+	@scripts/need.sh go
+	@echo "tools: building $(@F) (once; a few minutes on a small machine)"
+	@mkdir -p $(TOOLS)
+	@cd tools && CGO_ENABLED=0 GOBIN='$(CURDIR)/$(TOOLS)' $(GO) install $$($(GO) list -f '{{.ImportPath}}' tool | grep '/$(@F)$$')
+	@touch $@
+
+clean: ## remove what was built
+	rm -rf bin
+
+go:
+	@scripts/need.sh go
+
+cc:
+	@scripts/need.sh cc

@@ -1,0 +1,123 @@
+package api
+
+import "time"
+
+// StartRequest is the body of POST /session/start.
+type StartRequest struct {
+	URL         string    `json:"url,omitempty" max:"8192" doc:"The address to open first; a blank page without it."`
+	Context     string    `json:"context,omitempty" max:"128" doc:"The name of a saved login to start with."`
+	Provider    string    `json:"provider,omitempty" max:"64" doc:"local, browserbase or cdp; the configured one without it."`
+	Viewport    *Viewport `json:"viewport,omitempty" doc:"The size of the page."`
+	Mobile      bool      `json:"mobile,omitempty" doc:"Behave as a phone does."`
+	Locale      string    `json:"locale,omitempty" max:"64" doc:"A language tag such as de-CH."`
+	Timezone    string    `json:"timezone,omitempty" max:"64" doc:"A zone name such as Europe/Zurich."`
+	TimeoutS    int       `json:"timeout_s,omitempty" min:"0" max:"86400" doc:"How long the session may live; the configured time without it."`
+	Record      bool      `json:"record,omitempty" doc:"Have the provider record the session, where it can."`
+	SaveContext *bool     `json:"save_context,omitempty" doc:"Whether stopping saves the login; the configured choice without it."`
+	Look
+
+	// IdempotencyKey travels as the Idempotency-Key header: a repeated start
+	// with the same key and body finds the session of the first one.
+	IdempotencyKey string `json:"-"`
+}
+
+// Viewport is the size of the page in CSS pixels.
+type Viewport struct {
+	Width  int     `json:"width" required:"true" min:"1" max:"10000"`
+	Height int     `json:"height" required:"true" min:"1" max:"10000"`
+	Scale  float64 `json:"scale,omitempty" min:"0" max:"8" doc:"Device pixels to a CSS pixel; 1 without it."`
+}
+
+// StartAnswer is the new session and what it shows.
+type StartAnswer struct {
+	SessionInfo
+	LiveViewURL *string `json:"live_view_url" doc:"Where a person can watch, or null."`
+	Page
+}
+
+// StopRequest is the body of POST /session/stop.
+type StopRequest struct {
+	SaveContext *bool `json:"save_context,omitempty" doc:"Overrides what the session was started with."`
+}
+
+// StopAnswer tells what became of the session.
+type StopAnswer struct {
+	SessionID    string `json:"session_id"`
+	Stopped      bool   `json:"stopped"`
+	ContextSaved bool   `json:"context_saved" doc:"Whether the login was saved."`
+}
+
+// NavigateRequest is the body of POST /session/navigate.
+type NavigateRequest struct {
+	URL  string `json:"url" required:"true" max:"8192" doc:"The address to open."`
+	Wait string `json:"wait,omitempty" max:"64" doc:"What to wait for, such as load or domcontentloaded."`
+	Look
+}
+
+// MoveRequest is the body of /session/back, /forward and /reload.
+type MoveRequest struct {
+	Look
+}
+
+// PageAnswer is what an action on a page answers.
+type PageAnswer struct {
+	SessionID  string `json:"session_id"`
+	StatusCode int    `json:"status_code,omitempty" doc:"The HTTP status of the document, where there was one."`
+	TookMS     int64  `json:"took_ms" doc:"How long the action took, without the picture."`
+	Page
+}
+
+// ScreenshotQuery says what to photograph and how.
+type ScreenshotQuery struct {
+	FullPage bool   `json:"full_page,omitempty" doc:"The whole page instead of the viewport."`
+	Format   string `json:"format,omitempty" enum:"png,jpeg,webp" doc:"png without it."`
+	Quality  int    `json:"quality,omitempty" min:"1" max:"100" doc:"For jpeg and webp; 80 without it."`
+}
+
+// ActiveSession names the active session.
+type ActiveSession struct {
+	SessionID string    `json:"session_id"`
+	StartedAt time.Time `json:"started_at"`
+}
+
+// SessionInfo is what is known of a session without asking its browser.
+type SessionInfo struct {
+	SessionID  string    `json:"session_id,omitempty"`
+	Provider   string    `json:"provider,omitempty"`
+	Generation int       `json:"generation,omitempty" doc:"Counts the browsers of this session; refs and grants die with theirs."`
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	LastUsedAt time.Time `json:"last_used_at,omitzero"`
+	Deadline   time.Time `json:"deadline,omitzero" doc:"When the session ends by itself."`
+}
+
+// Sessions is the answer of GET /sessions.
+type Sessions struct {
+	Sessions []SessionInfo `json:"sessions"`
+}
+
+// Status is the answer of GET /session/status. Without a session it is
+// {"active": false} and nothing else.
+type Status struct {
+	Active bool `json:"active"`
+	SessionInfo
+	Driver  string   `json:"driver,omitempty" enum:"agent,human" doc:"Who drives."`
+	URL     string   `json:"url,omitempty"`
+	Title   string   `json:"title,omitempty"`
+	Tabs    []Tab    `json:"tabs,omitempty"`
+	Dialogs []Dialog `json:"dialogs,omitempty"`
+}
+
+// Tab is one page of a session.
+type Tab struct {
+	TabID  string `json:"tab_id"`
+	URL    string `json:"url"`
+	Title  string `json:"title"`
+	Active bool   `json:"active" doc:"Whether actions go to this tab."`
+}
+
+// Dialog is an alert, confirm, prompt or beforeunload that waits for an answer.
+type Dialog struct {
+	TabID   string `json:"tab_id"`
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+}

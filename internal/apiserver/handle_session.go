@@ -1,0 +1,204 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"tapin/internal/api"
+	"tapin/internal/fault"
+	"tapin/internal/page"
+	"tapin/internal/session"
+)
+
+// session is the one the path names: by id, or the active one.
+func (s *Server) session(c *call) (Session, error) {
+	if c.id != "" {
+		return s.sessions.Get(c.id)
+	}
+	return s.sessions.Active()
+}
+
+func (s *Server) start(c *call, req *api.StartRequest) (*api.StartAnswer, error) {
+	o, err := startOptions(req)
+	if err != nil {
+		return nil, err
+	}
+	started, err := s.startOnce(c, req, o)
+	if err != nil {
+		return nil, err
+	}
+	answer := &api.StartAnswer{SessionInfo: sessionInfo(started.Info())}
+	if req.Wanted() {
+		s.look(c, started, &answer.Page)
+	} else if now, err := started.Status(c.r.Context()); err == nil {
+		answer.URL, answer.Title = now.URL, now.Title
+	}
+	return answer, nil
+}
+
+func startOptions(req *api.StartRequest) (session.StartOptions, error) {
+	o := session.StartOptions{
+		URL:         req.URL,
+		Context:     req.Context,
+		Provider:    req.Provider,
+		Mobile:      req.Mobile,
+		Locale:      req.Locale,
+		Timezone:    req.Timezone,
+		Timeout:     time.Duration(req.TimeoutS) * time.Second,
+		SaveContext: req.SaveContext,
+	}
+	if v := req.Viewport; v != nil {
+		o.Viewport = &session.Viewport{Width: v.Width, Height: v.Height, Scale: v.Scale}
+	}
+	if req.Record {
+		return o, fault.New(fault.InvalidRequest, "", "this provider cannot record a session").
+			With("field", "record").WithHint("Leave record out; nothing was started.")
+	}
+	return o, nil
+}
+
+func (s *Server) stop(c *call, req *api.StopRequest) (*api.StopAnswer, error) {
+	stopping, err := s.session(c)
+	if err != nil {
+		return nil, err
+	}
+	stopped, err := s.sessions.Stop(c.r.Context(), stopping.Info().ID, req.SaveContext)
+	if err != nil {
+		return nil, err
+	}
+	return &api.StopAnswer{SessionID: stopped.ID, Stopped: true, ContextSaved: stopped.ContextSaved}, nil
+}
+
+func (s *Server) navigate(c *call, req *api.NavigateRequest) (*api.PageAnswer, error) {
+	return s.move(c, req.Look, func(ctx context.Context, on Session) (page.Navigation, error) {
+		return on.Navigate(ctx, req.URL, req.Wait)
+	})
+}
+
+func (s *Server) back(c *call, req *api.MoveRequest) (*api.PageAnswer, error) {
+	return s.move(c, req.Look, func(ctx context.Context, on Session) (page.Navigation, error) { return on.Back(ctx) })
+}
+
+func (s *Server) forward(c *call, req *api.MoveRequest) (*api.PageAnswer, error) {
+	return s.move(c, req.Look, func(ctx context.Context, on Session) (page.Navigation, error) { return on.Forward(ctx) })
+}
+
+func (s *Server) reload(c *call, req *api.MoveRequest) (*api.PageAnswer, error) {
+	return s.move(c, req.Look, func(ctx context.Context, on Session) (page.Navigation, error) { return on.Reload(ctx) })
+}
+
+func (s *Server) move(c *call, look api.Look, do func(context.Context, Session) (page.Navigation, error)) (*api.PageAnswer, error) {
+	on, err := s.session(c)
+	if err != nil {
+		return nil, err
+	}
+	moved, err := do(c.r.Context(), on)
+	if err != nil {
+		return nil, err
+	}
+	answer := &api.PageAnswer{
+		SessionID:  on.Info().ID,
+		StatusCode: moved.Status,
+		TookMS:     moved.Took.Milliseconds(),
+		Page:       api.Page{URL: moved.URL, Title: moved.Title},
+	}
+	if look.Wanted() {
+		s.look(c, on, &answer.Page)
+	}
+	return answer, nil
+}
+
+// look adds a picture to the answer of an action that was done. A picture that
+// fails must not turn the answer into a failure: the caller would act again.
+func (s *Server) look(c *call, at Session, shown *api.Page) {
+	picture, err := at.Screenshot(c.r.Context(), page.ShotOptions{})
+	if err == nil && !plain(picture.Base64) {
+		err = fault.New(fault.ProviderError, "", "the browser's picture is not base64")
+	}
+	if err != nil {
+		f := fault.Of(err)
+		if f.Code == fault.Internal {
+			s.log.Error("picture failed", "route", c.route(), "err", f.Err)
+		}
+		shown.ScreenshotError = problem(f)
+		return
+	}
+	shown.URL, shown.Title = picture.URL, picture.Title
+	shown.Screenshot, shown.MIMEType = picture.Base64, picture.Format.MIME()
+}
+
+func (s *Server) screenshot(c *call, q *api.ScreenshotQuery) error {
+	o := page.ShotOptions{Format: page.Format(q.Format), Quality: q.Quality, FullPage: q.FullPage}
+	if o.Quality != 0 && (o.Format == "" || o.Format == page.PNG) {
+		return fault.New(fault.InvalidRequest, "", "quality is for jpeg and webp, png has none").With("field", "quality")
+	}
+	on, err := s.session(c)
+	if err != nil {
+		return err
+	}
+	picture, err := on.Screenshot(c.r.Context(), o)
+	if err != nil {
+		return err
+	}
+	raw, err := base64.StdEncoding.DecodeString(picture.Base64)
+	if err != nil {
+		return fault.New(fault.ProviderError, "", "the browser's picture is not base64")
+	}
+	// What the bytes are, not what was asked for.
+	media := http.DetectContentType(raw)
+	if !slices.Contains(c.row.media, media) {
+		return fault.New(fault.ProviderError, "", "the browser's picture is none")
+	}
+	return c.send(http.StatusOK, media, raw)
+}
+
+func (s *Server) status(c *call, _ *nothing) (*api.Status, error) {
+	on, err := s.session(c)
+	if c.id == "" && errors.Is(err, fault.NoSession) {
+		return &api.Status{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	now, err := on.Status(c.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	answer := &api.Status{
+		Active:      true,
+		SessionInfo: sessionInfo(now.Info),
+		Driver:      now.Driver,
+		URL:         now.URL,
+		Title:       now.Title,
+	}
+	for _, t := range now.Tabs {
+		answer.Tabs = append(answer.Tabs, api.Tab{TabID: t.ID, URL: t.URL, Title: t.Title, Active: t.Active})
+	}
+	for _, d := range now.Dialogs {
+		answer.Dialogs = append(answer.Dialogs, api.Dialog(d))
+	}
+	return answer, nil
+}
+
+func (s *Server) list(*call, *nothing) (*api.Sessions, error) {
+	answer := &api.Sessions{Sessions: []api.SessionInfo{}}
+	for _, info := range s.sessions.List() {
+		answer.Sessions = append(answer.Sessions, sessionInfo(info))
+	}
+	return answer, nil
+}
+
+func sessionInfo(i session.Info) api.SessionInfo {
+	return api.SessionInfo{
+		SessionID:  i.ID,
+		Provider:   i.Provider,
+		Generation: i.Generation,
+		StartedAt:  i.StartedAt.UTC(),
+		LastUsedAt: i.LastUsedAt.UTC(),
+		Deadline:   i.Deadline.UTC(),
+	}
+}

@@ -1,0 +1,137 @@
+package apiserver
+
+import (
+	"net/http"
+	"reflect"
+	"strings"
+
+	"tapin/internal/api"
+)
+
+// route is one row of the table: everything there is to know about a call.
+type route struct {
+	method string
+	path   string
+	who    Role
+	doc    string
+	query  reflect.Type
+	body   reflect.Type // nil when the route takes none
+	answer reflect.Type // nil when the answer is not JSON of ours
+	media  []string     // what the answer is then
+	stream bool         // stays open, so it holds no slot
+	keyed  bool         // honours Idempotency-Key
+	serve  func(*Server, *call) error
+}
+
+// routes is the table. A further route is one row here and one handler.
+// Rows under /sessions/{id}/ also answer as /session/, for the active session.
+func routes() []*route {
+	return []*route{
+		get("/health", Anyone, "Tells whether the sidecar serves.", (*Server).health),
+		raw("/openapi.json", Agent, "This description.", (*Server).describe, "application/json"),
+		raw("/metrics", Agent, "Figures for Prometheus.", (*Server).figures, "text/plain"),
+		stream("/events", Agent, "Follows the feed as server-sent events.", (*Server).events),
+
+		post("/session/start", Agent, "Opens a browser.", (*Server).start).withKey(),
+		get("/sessions", Agent, "Lists all sessions.", (*Server).list),
+		post("/sessions/{id}/stop", Agent, "Ends the session.", (*Server).stop),
+		post("/sessions/{id}/navigate", Agent, "Opens an address.", (*Server).navigate),
+		post("/sessions/{id}/back", Agent, "Goes one page back.", (*Server).back),
+		post("/sessions/{id}/forward", Agent, "Goes one page forward.", (*Server).forward),
+		post("/sessions/{id}/reload", Agent, "Loads the page again.", (*Server).reload),
+		raw("/sessions/{id}/screenshot", Agent, "Photographs the page.", (*Server).screenshot, "image/png", "image/jpeg", "image/webp"),
+		get("/sessions/{id}/status", Agent, "Tells what the session shows and who drives it.", (*Server).status),
+	}
+}
+
+// nothing is the query or body of a route that takes none.
+type nothing struct{}
+
+// get is a row that answers a query with JSON.
+func get[Q, A any](path string, who Role, doc string, handle func(*Server, *call, *Q) (*A, error)) *route {
+	return &route{
+		method: http.MethodGet, path: path, who: who, doc: doc,
+		query: reflect.TypeFor[Q](), answer: reflect.TypeFor[A](),
+		serve: func(s *Server, c *call) error {
+			q := new(Q)
+			if err := api.DecodeQuery(c.r.URL.RawQuery, q); err != nil {
+				return err
+			}
+			answer, err := handle(s, c, q)
+			if err != nil {
+				return err
+			}
+			return c.answer(answer)
+		},
+	}
+}
+
+// post is a row that takes a JSON body and answers with JSON.
+func post[B, A any](path string, who Role, doc string, handle func(*Server, *call, *B) (*A, error)) *route {
+	return &route{
+		method: http.MethodPost, path: path, who: who, doc: doc,
+		query: reflect.TypeFor[nothing](), body: reflect.TypeFor[B](), answer: reflect.TypeFor[A](),
+		serve: func(s *Server, c *call) error {
+			if err := api.DecodeQuery(c.r.URL.RawQuery, new(nothing)); err != nil {
+				return err
+			}
+			raw, err := c.body(s.options.MaxBody)
+			if err != nil {
+				return err
+			}
+			b := new(B)
+			if err := api.Decode(raw, b); err != nil {
+				return err
+			}
+			answer, err := handle(s, c, b)
+			if err != nil {
+				return err
+			}
+			return c.answer(answer)
+		},
+	}
+}
+
+// raw is a row that writes its answer itself.
+func raw[Q any](path string, who Role, doc string, handle func(*Server, *call, *Q) error, media ...string) *route {
+	return &route{
+		method: http.MethodGet, path: path, who: who, doc: doc,
+		query: reflect.TypeFor[Q](), media: media,
+		serve: func(s *Server, c *call) error {
+			q := new(Q)
+			if err := api.DecodeQuery(c.r.URL.RawQuery, q); err != nil {
+				return err
+			}
+			return handle(s, c, q)
+		},
+	}
+}
+
+// stream is a row whose answer does not end by itself.
+func stream[Q any](path string, who Role, doc string, handle func(*Server, *call, *Q) error) *route {
+	row := raw(path, who, doc, handle, "text/event-stream")
+	row.stream = true
+	return row
+}
+
+// withKey says that the route's handler honours Idempotency-Key.
+func (r *route) withKey() *route {
+	r.keyed = true
+	return r
+}
+
+const (
+	canonical = "/sessions/{id}/"
+	shorthand = "/session/"
+)
+
+// paths are the spellings of the route's path, the canonical one first.
+func (r *route) paths() []string {
+	if rest, ok := strings.CutPrefix(r.path, canonical); ok {
+		return []string{r.path, shorthand + rest}
+	}
+	return []string{r.path}
+}
+
+// label names the route in metrics and logs.
+func (r *route) label() string { return r.method + " " + r.path }

@@ -1,0 +1,91 @@
+// Package browser is where browsers come from: what a provider offers, and what
+// one running browser of ours is. It owns the vocabulary that local, endpoint
+// and cloud providers share. It must never touch a browser or tab that tapin
+// did not create.
+package browser
+
+import (
+	"context"
+	"time"
+
+	"tapin/internal/cdp"
+	"tapin/internal/egress"
+	"tapin/internal/secret"
+)
+
+// Provider makes browsers and finds them again. Implementations are safe for
+// concurrent use; browsertest.Run proves them.
+type Provider interface {
+	// Name is the provider's name in config and records.
+	Name() string
+	// Create makes a browser with a private, empty profile and connects to it.
+	// When it fails, nothing is left behind.
+	Create(ctx context.Context, spec Spec) (Instance, error)
+	// Reconnect connects to a browser that Create made, in this process or an
+	// earlier one. An older connection of ours to it is cut.
+	Reconnect(ctx context.Context, ref Ref) (Instance, error)
+	// Own returns which browsers of ours still run: those of known that can be
+	// found, and, where the provider can list by our mark, all others too.
+	Own(ctx context.Context, known []Ref) ([]Ref, error)
+	// End ends a browser of ours without connecting to it first. Ending one
+	// that is gone is no error.
+	End(ctx context.Context, ref Ref) error
+}
+
+// Instance is one running browser we are connected to.
+type Instance interface {
+	// Ref finds the browser again after a restart.
+	Ref() Ref
+	// Conn is the connection. Its events wait until somebody calls Dispatch.
+	Conn() *cdp.Conn
+	// Exclusive reports whether every page of this browser is ours.
+	Exclusive() bool
+	// LiveViewURL is the provider's own live view, empty where it has none.
+	LiveViewURL(ctx context.Context) (secret.Text, error)
+	// KeepUntil moves the time past which the browser ends without us.
+	KeepUntil(ctx context.Context, t time.Time) error
+	// SetPolicy replaces the network policy where the provider enforces one.
+	SetPolicy(ctx context.Context, p egress.Policy) error
+	// Release lets go of the browser; it lives on.
+	Release() error
+	// End ends the browser and returns when nothing of it is left.
+	End(ctx context.Context) error
+}
+
+// Spec is what a new browser should be like.
+type Spec struct {
+	ID        string        // our name for it, and the mark of ownership
+	State     *State        // a saved login to begin with; nil means none
+	Downloads string        // folder for downloads, empty means they are refused
+	KeepUntil time.Time     // when it ends without us
+	Policy    egress.Policy // what its pages may reach
+}
+
+// Ref is what a record keeps to find a browser again. It holds no secret.
+type Ref struct {
+	Provider string `json:"provider"`
+	ID       string `json:"id"`                // Spec.ID
+	Context  string `json:"context,omitempty"` // the browser context that is ours; empty where a tab is
+	Target   string `json:"target,omitempty"`  // the tab that is ours, where there is no context
+}
+
+// State is what makes a browser logged in.
+type State struct {
+	Cookies []Cookie
+}
+
+// News that do not come from the browser itself but from what stands around
+// it, delivered to the root session as events.
+const (
+	EventGap     = "Tapin.gap"     // Gap
+	EventBlocked = "Tapin.blocked" // egress.Block
+)
+
+// Gap tells a client that follows another on the same browser that the replay
+// is over: what is so was repeated as events, everything else that happened
+// meanwhile must be read anew. A first client gets one too, with nothing before it.
+type Gap struct {
+	AwayMS int64  `json:"away_ms"`
+	Missed uint64 `json:"missed"` // events that came while nobody was connected
+	Blocks uint64 `json:"blocks"` // requests the guard refused meanwhile
+}

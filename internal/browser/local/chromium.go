@@ -1,0 +1,114 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"tapin/internal/fault"
+)
+
+// Chromium is a browser on this machine.
+type Chromium struct {
+	Path    string
+	Version string // "156.0.8078.79"
+}
+
+// Major is the first number of the version.
+func (c Chromium) Major() string {
+	major, _, _ := strings.Cut(c.Version, ".")
+	return major
+}
+
+// Find looks for a Chrome, Chromium or Edge: the configured path, or the usual
+// names and places in the order in which people have them.
+func Find(configured string) (Chromium, error) {
+	path := configured
+	if path == "" {
+		path = firstInstalled()
+	}
+	if path == "" {
+		return Chromium{}, fault.New(fault.SessionCreateFailed, "find a browser", "no Chrome, Chromium or Edge is installed").
+			WithHint("Install one (make setup does), or name it with TAPIN_CHROME.")
+	}
+	full, err := exec.LookPath(path)
+	if err != nil {
+		return Chromium{}, fault.New(fault.SessionCreateFailed, "find a browser", "%s is no program that can be run", path).
+			WithHint("Correct browser.path in config.yaml, or TAPIN_CHROME.")
+	}
+	full = unwrapped(full)
+	version, err := versionOf(full)
+	if err != nil {
+		return Chromium{}, fault.New(fault.SessionCreateFailed, "find a browser", "%s does not say its version: %w", full, err).
+			WithHint("Is it a Chrome, Chromium or Edge? Name another with TAPIN_CHROME.")
+	}
+	return Chromium{Path: full, Version: version}, nil
+}
+
+func firstInstalled() string {
+	for _, name := range candidates() {
+		if full, err := exec.LookPath(name); err == nil {
+			return full
+		}
+	}
+	return ""
+}
+
+func candidates() []string {
+	if runtime.GOOS == "darwin" {
+		var out []string
+		home, _ := os.UserHomeDir()
+		for _, root := range []string{"/Applications", filepath.Join(home, "Applications")} {
+			for _, app := range []string{"Google Chrome", "Chromium", "Microsoft Edge"} {
+				out = append(out, filepath.Join(root, app+".app", "Contents", "MacOS", app))
+			}
+		}
+		return append(out, "chromium")
+	}
+	return []string{
+		"google-chrome-stable", "google-chrome", "chromium", "chromium-browser",
+		"microsoft-edge-stable", "microsoft-edge", "chrome",
+	}
+}
+
+// unwrapped is the program behind a distribution's shell script, which would
+// add flags and keys of its own and costs a shell at every start.
+func unwrapped(path string) string {
+	for script, program := range map[string]string{
+		"/usr/bin/chromium":         "/usr/lib/chromium/chromium",
+		"/usr/bin/chromium-browser": "/usr/lib/chromium-browser/chromium-browser",
+	} {
+		if path == script {
+			if info, err := os.Stat(program); err == nil && info.Mode()&0o111 != 0 {
+				return program
+			}
+		}
+	}
+	return path
+}
+
+var versionNumber = regexp.MustCompile(`\d+\.\d+\.\d+\.\d+`)
+
+// versionOf asks the browser. The answer is a few tens of milliseconds away,
+// which is why the provider asks once.
+func versionOf(path string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "--version") //nolint:gosec // the browser the owner configured
+	cmd.Env = environment()
+	out, err := cmd.Output()
+	if err != nil {
+		return "", err
+	}
+	version := versionNumber.FindString(string(out))
+	if version == "" {
+		return "", fmt.Errorf("no version in its answer")
+	}
+	return version, nil
+}

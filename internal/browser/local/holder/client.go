@@ -1,0 +1,212 @@
+package holder
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"tapin/internal/browser"
+	"tapin/internal/cdp"
+	"tapin/internal/egress"
+	"tapin/internal/fault"
+)
+
+var _ cdp.Transport = (*Client)(nil)
+
+// Client speaks to a holder. It is the transport of a cdp connection and
+// carries the requests beside it.
+type Client struct {
+	conn    net.Conn
+	in      *bufio.Reader
+	welcome welcome
+
+	writeMu sync.Mutex
+
+	mu      sync.Mutex
+	nextRef int64
+	waiting map[int64]chan error
+	over    error
+}
+
+// Connect opens the holder's socket as the client of that epoch.
+func Connect(ctx context.Context, socket, mark string, epoch uint64) (*Client, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil, fault.New(fault.BrowserLost, "connect", "the browser's holder does not answer")
+	}
+	c := &Client{conn: conn, in: bufio.NewReaderSize(conn, 256<<10), waiting: map[int64]chan error{}}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	err = c.greet(mark, epoch)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Client) greet(mark string, epoch uint64) error {
+	if err := writeJSONFrame(c.conn, frameHello, hello{Protocol: Protocol, Mark: mark, Epoch: epoch}); err != nil {
+		return fault.New(fault.BrowserLost, "connect", "the browser's holder hung up")
+	}
+	kind, payload, err := readFrame(c.in)
+	switch {
+	case err != nil:
+		return fault.New(fault.BrowserLost, "connect", "the browser's holder hung up")
+	case kind == frameRefused:
+		var no refused
+		_ = json.Unmarshal(payload, &no)
+		return fault.New(fault.BrowserLost, "connect", "the browser's holder refused: %s", no.Reason)
+	case kind != frameWelcome || json.Unmarshal(payload, &c.welcome) != nil:
+		return fault.New(fault.BrowserLost, "connect", "the browser's holder speaks another protocol")
+	}
+	return nil
+}
+
+// FirstID is the first protocol id that no earlier client used.
+func (c *Client) FirstID() int64 { return c.welcome.NextID }
+
+// PIDs are the holder's process id and the browser's.
+func (c *Client) PIDs() (holder, browser int) { return c.welcome.PID, c.welcome.Browser }
+
+// Read returns the next protocol message; the holder's own news come as events.
+func (c *Client) Read() ([]byte, error) {
+	for {
+		kind, payload, err := readFrame(c.in)
+		if err != nil {
+			// The holder says why before it hangs up. Without a word it was
+			// killed, or it has another client now.
+			gone := &cdp.Lost{Cause: "the browser's holder ended the connection"}
+			c.fail(gone)
+			return nil, gone
+		}
+		switch kind {
+		case frameMessage:
+			return payload, nil
+		case frameGap:
+			return event(browser.EventGap, payload), nil
+		case frameBlocked:
+			return event(browser.EventBlocked, payload), nil
+		case frameAnswer:
+			var a reply
+			if json.Unmarshal(payload, &a) == nil {
+				c.settle(a)
+			}
+		case frameLost:
+			var l lost
+			_ = json.Unmarshal(payload, &l)
+			gone := &cdp.Lost{Cause: l.Cause}
+			c.fail(gone)
+			return nil, gone
+		}
+	}
+}
+
+func event(method string, params []byte) []byte {
+	raw := make([]byte, 0, len(params)+len(method)+32)
+	raw = append(raw, `{"method":"`...)
+	raw = append(raw, method...)
+	raw = append(raw, `","params":`...)
+	raw = append(raw, params...)
+	return append(raw, '}')
+}
+
+// Write sends a protocol message.
+func (c *Client) Write(_ context.Context, message []byte) error {
+	return c.write(frameMessage, message)
+}
+
+func (c *Client) write(kind byte, payload []byte) error {
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
+	_ = c.conn.SetWriteDeadline(time.Now().Add(30 * time.Second))
+	if err := writeFrame(c.conn, kind, payload); err != nil {
+		return &cdp.Lost{Cause: "the browser's holder does not take messages"}
+	}
+	return nil
+}
+
+// Close lets go of the holder; the browser lives on.
+func (c *Client) Close() error {
+	c.fail(&cdp.Lost{Cause: "the connection was closed by tapin"})
+	return c.conn.Close()
+}
+
+// SetPolicy replaces the network policy; the holder keeps the last good one.
+func (c *Client) SetPolicy(ctx context.Context, p egress.Policy) error {
+	return c.request(ctx, request{Op: opPolicy, Policy: &p})
+}
+
+// KeepUntil moves the time at which browser and holder end by themselves.
+func (c *Client) KeepUntil(ctx context.Context, t time.Time) error {
+	return c.request(ctx, request{Op: opKeepUntil, KeepUntil: t})
+}
+
+// End ends the browser and returns when no process and no folder is left.
+func (c *Client) End(ctx context.Context) error {
+	return c.request(ctx, request{Op: opEnd})
+}
+
+func (c *Client) request(ctx context.Context, req request) error {
+	answered := make(chan error, 1)
+	c.mu.Lock()
+	if c.over != nil {
+		c.mu.Unlock()
+		return c.over
+	}
+	c.nextRef++
+	req.Ref = c.nextRef
+	c.waiting[req.Ref] = answered
+	c.mu.Unlock()
+	payload, err := json.Marshal(req)
+	if err == nil {
+		err = c.write(frameRequest, payload)
+	}
+	if err == nil {
+		select {
+		case err = <-answered:
+			return err
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	c.mu.Lock()
+	delete(c.waiting, req.Ref)
+	c.mu.Unlock()
+	return err
+}
+
+func (c *Client) settle(a reply) {
+	c.mu.Lock()
+	ch := c.waiting[a.Ref]
+	delete(c.waiting, a.Ref)
+	c.mu.Unlock()
+	if ch == nil {
+		return
+	}
+	if a.Error != "" {
+		ch <- errors.New(a.Error)
+		return
+	}
+	ch <- nil
+}
+
+// fail ends every request that waits.
+func (c *Client) fail(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over == nil {
+		c.over = cause
+	}
+	for ref, ch := range c.waiting {
+		ch <- c.over
+		delete(c.waiting, ref)
+	}
+}

@@ -1,0 +1,204 @@
+package holder
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// process is one Chromium with its pipe and its whole tree.
+type process struct {
+	cmd    *exec.Cmd
+	in     *os.File // commands
+	out    *os.File // answers and events
+	writes chan []byte
+	stderr *tail
+	exited chan struct{} // closed when the main process was waited for
+	state  *os.ProcessState
+	once   sync.Once
+}
+
+// launch starts Chromium on a pipe, its network behind the proxy, in a process
+// group of its own, bound to die with us.
+func launch(cfg Config, proxyAddr string) (*process, error) {
+	profile := filepath.Join(cfg.Dir, "profile")
+	if err := os.MkdirAll(filepath.Join(profile, "Default"), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(profile, "Default", "Preferences"), []byte(preferences), 0o600); err != nil {
+		return nil, err
+	}
+	fromUs, toBrowser, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	fromBrowser, toUs, err := os.Pipe()
+	if err != nil {
+		_, _ = fromUs.Close(), toBrowser.Close()
+		return nil, err
+	}
+	p := &process{in: toBrowser, out: fromBrowser, writes: make(chan []byte, 64), stderr: &tail{}, exited: make(chan struct{})}
+	args := append(slices.Clone(cfg.Args),
+		"--remote-debugging-pipe",
+		"--user-data-dir="+profile,
+		"--proxy-server=http://"+proxyAddr,
+		"--proxy-bypass-list=<-loopback>",
+	)
+	p.cmd = exec.Command(cfg.Chromium, args...) //nolint:gosec // the browser the owner configured
+	p.cmd.Env = cfg.Env
+	p.cmd.Dir = cfg.Dir
+	p.cmd.ExtraFiles = []*os.File{fromUs, toUs}
+	p.cmd.Stderr = p.stderr
+	p.cmd.WaitDelay = 2 * time.Second
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	bindToParent(p.cmd.SysProcAttr)
+
+	started := make(chan error)
+	go p.live(started)
+	err = <-started
+	_, _ = fromUs.Close(), toUs.Close()
+	if err != nil {
+		_, _ = toBrowser.Close(), fromBrowser.Close()
+		return nil, fmt.Errorf("%s cannot be started: %w", filepath.Base(cfg.Chromium), err)
+	}
+	go p.feed()
+	return p, nil
+}
+
+// live starts the process and waits for it on one thread: the kernel binds a
+// child's life to the thread that forked it.
+func (p *process) live(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	adoptOrphans()
+	err := p.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	_ = p.cmd.Wait()
+	p.state = p.cmd.ProcessState
+	close(p.exited)
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// feed is the one writer to the pipe: a browser that does not read stalls its
+// own commands and nobody else.
+func (p *process) feed() {
+	for {
+		select {
+		case raw := <-p.writes:
+			if _, err := p.in.Write(append(raw, 0)); err != nil {
+				return
+			}
+		case <-p.exited:
+			return
+		}
+	}
+}
+
+// write queues a command, and gives up when its sender is gone.
+func (p *process) write(raw []byte, gone <-chan struct{}) error {
+	if bytes.IndexByte(raw, 0) >= 0 {
+		return errors.New("a message holds the delimiter")
+	}
+	select {
+	case <-gone:
+		return io.ErrClosedPipe
+	default:
+	}
+	select {
+	case p.writes <- raw:
+		return nil
+	case <-gone:
+		return io.ErrClosedPipe
+	case <-p.exited:
+		return io.ErrClosedPipe
+	}
+}
+
+// end kills the whole tree and waits until the last of it is gone.
+func (p *process) end() {
+	p.once.Do(func() {
+		group := -p.pid()
+		_ = syscall.Kill(group, syscall.SIGKILL)
+		<-p.exited
+		_, _ = p.in.Close(), p.out.Close()
+		for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); {
+			reap(group)
+			if errors.Is(syscall.Kill(group, syscall.SIGKILL), syscall.ESRCH) {
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+}
+
+// reap collects the children that the browser's end left to us.
+func reap(group int) {
+	for {
+		pid, err := syscall.Wait4(group, nil, syscall.WNOHANG, nil)
+		if pid <= 0 || err != nil {
+			return
+		}
+	}
+}
+
+// cause says how the browser ended.
+func (p *process) cause() string {
+	select {
+	case <-p.exited:
+		return "the browser ended (" + p.state.String() + ")" + p.stderr.reason()
+	case <-time.After(time.Second):
+		return "the browser closed its pipe"
+	}
+}
+
+// preferences open what a login needs: third-party cookies carry single sign-on
+// and payment frames.
+const preferences = `{"profile":{"cookie_controls_mode":0,"block_third_party_cookies":false,"default_content_setting_values":{}},` +
+	`"credentials_enable_service":false,"autofill":{"profile_enabled":false,"credit_card_enabled":false},` +
+	`"translate":{"enabled":false},"safebrowsing":{"enabled":false},"search":{"suggest_enabled":false}}`
+
+// tail keeps the last of what the browser says on its standard error, for the
+// one case in which it matters: that it does not start. It is never logged.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, b...)
+	if over := len(t.buf) - 8<<10; over > 0 {
+		t.buf = t.buf[over:]
+	}
+	return len(b), nil
+}
+
+// reason picks the line that names the fault.
+func (t *tail) reason() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, line := range strings.Split(string(t.buf), "\n") {
+		switch {
+		case strings.Contains(line, "sandbox"):
+			return ": it has no usable sandbox"
+		case strings.Contains(line, "error while loading shared libraries"), strings.Contains(line, "Missing X server"), strings.Contains(line, "FATAL"):
+			return ": " + strings.TrimSpace(line)
+		}
+	}
+	return ""
+}

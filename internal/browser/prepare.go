@@ -1,0 +1,47 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+
+	cdpbrowser "github.com/chromedp/cdproto/browser"
+	proto "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/target"
+
+	"tapin/internal/cdp"
+)
+
+// PrivateContext makes an empty browser context that outlives the connection,
+// and gives it the state and the downloads folder of the spec. The default
+// context is never used: it would leave what pages store in clear on the disk.
+func PrivateContext(ctx context.Context, conn *cdp.Conn, spec Spec) (string, error) {
+	keep := false
+	made, err := proto.Call(ctx, conn.Root(), target.CreateBrowserContext, target.CreateBrowserContextParams{DisposeOnDetach: &keep})
+	if err != nil {
+		return "", fmt.Errorf("make a private browser context: %w", err)
+	}
+	id := string(made.BrowserContextID)
+	if err := Prepare(ctx, conn, id, spec); err != nil {
+		_, _ = proto.Call(ctx, conn.Root(), target.DisposeBrowserContext, target.DisposeBrowserContextParams{BrowserContextID: made.BrowserContextID})
+		return "", err
+	}
+	return id, nil
+}
+
+// Prepare gives a context the state and the downloads folder of the spec.
+func Prepare(ctx context.Context, conn *cdp.Conn, contextID string, spec Spec) error {
+	events := true
+	downloads := cdpbrowser.SetDownloadBehaviorParams{
+		Behavior: cdpbrowser.SetDownloadBehaviorBehaviorDeny, BrowserContextID: proto.BrowserContextID(contextID), EventsEnabled: &events,
+	}
+	if spec.Downloads != "" {
+		downloads.Behavior, downloads.DownloadPath = cdpbrowser.SetDownloadBehaviorBehaviorAllowAndName, spec.Downloads
+	}
+	if _, err := proto.Call(ctx, conn.Root(), cdpbrowser.SetDownloadBehavior, downloads); err != nil {
+		return fmt.Errorf("set up downloads: %w", err)
+	}
+	if spec.State == nil {
+		return nil
+	}
+	return SetCookies(ctx, conn, contextID, spec.State.Cookies)
+}

@@ -1,0 +1,355 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"tapin/internal/fault"
+	"tapin/internal/store"
+)
+
+// TestMain lets the test binary stand in for a sidecar: the daemon knows of it
+// only that it is a process, says READY, and answers on its address.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "stand-in" {
+		os.Exit(standIn(os.Args[2], os.Args[3]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// standIn is a sidecar without browsers. What it does beside is in how.
+func standIn(path, how string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	if how == "refuse" {
+		fmt.Println(`{"ok":false,"error":"BUSY","details":"the port is taken","hint":"Choose another."}`)
+		return 6
+	}
+	home, err := store.Open(path, nil)
+	if err != nil {
+		return 1
+	}
+	defer home.Close()
+	unlock, ok, err := home.TryLock(sidecarLock)
+	if err != nil || !ok {
+		return 1
+	}
+	defer unlock()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 1
+	}
+	go func() {
+		_ = http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_ = json.NewEncoder(w).Encode(map[string]any{"status": "ok"})
+		}))
+	}()
+	if home.Write(addressFile, []byte(listener.Addr().String()+"\n")) != nil {
+		return 1
+	}
+	fmt.Fprintln(os.Stderr, "stand-in", os.Getpid(), "serves")
+	fmt.Println(readyWord)
+	if how == "stubborn" {
+		select {}
+	}
+	<-ctx.Done()
+	_ = home.Write("ended-in-order", nil)
+	return 0
+}
+
+// run is a daemon under test and what it tells.
+type run struct {
+	home   *store.Home
+	states chan State
+	stop   context.CancelFunc
+	done   chan error
+}
+
+func begin(t *testing.T, home *store.Home, how string) *run {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	r := &run{home: home, states: make(chan State, 100), stop: stop, done: make(chan error, 1)}
+	go func() {
+		r.done <- Run(ctx, Options{
+			Home: home, Command: []string{self, "stand-in", home.Path(), how},
+			OnState: func(s State) { r.states <- s },
+		})
+	}()
+	t.Cleanup(func() {
+		stop()
+		select {
+		case <-r.done:
+		case <-time.After(10 * time.Second):
+			t.Error("the daemon did not end")
+		}
+	})
+	return r
+}
+
+// await returns the next state of a phase.
+func (r *run) await(t *testing.T, phase Phase) State {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		select {
+		case s := <-r.states:
+			if s.Phase == phase {
+				return s
+			}
+		case err := <-r.done:
+			r.done <- err
+			t.Fatalf("the daemon ended before it was %s: %v", phase, err)
+		case <-deadline:
+			t.Fatalf("the daemon was never %s", phase)
+		}
+	}
+}
+
+func (r *run) end(t *testing.T) error {
+	t.Helper()
+	r.stop()
+	err := <-r.done
+	r.done <- err
+	return err
+}
+
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Fatalf("process %d is still there: %v", pid, err)
+	}
+}
+
+func TestADaemonStartsAndEndsItsSidecar(t *testing.T) {
+	t.Parallel()
+	home := openHome(t)
+	r := begin(t, home, "")
+	ready := r.await(t, Ready)
+	if running, err := Find(home); err != nil || running != (Running{Daemon: os.Getpid(), Sidecar: ready.PID}) {
+		t.Fatalf("found %+v, %v", running, err)
+	}
+	if control, err := Control(home); err != nil || control != ready.Control {
+		t.Fatalf("listens at %q, said %q (%v)", control, ready.Control, err)
+	}
+	if pgid, err := syscall.Getpgid(ready.PID); err != nil || pgid != ready.PID {
+		t.Fatalf("the sidecar is in group %d, so that a Ctrl-C would reach it too (%v)", pgid, err)
+	}
+	if err := r.end(t); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, ready.PID)
+	if ok, err := home.Exists("ended-in-order"); err != nil || !ok {
+		t.Fatal("the sidecar was not asked to end")
+	}
+	log, err := home.Read("logs/sidecar.log")
+	if err != nil || !strings.Contains(string(log), "stand-in "+strconv.Itoa(ready.PID)+" serves") {
+		t.Fatalf("log: %q, %v", log, err)
+	}
+	if running, err := Find(home); err != nil || running != (Running{}) {
+		t.Fatalf("afterwards found %+v, %v", running, err)
+	}
+}
+
+func TestAKilledSidecarIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	r := begin(t, openHome(t), "")
+	first := r.await(t, Ready)
+	kill(first.PID)
+	if again := r.await(t, Restarting); again.Pause != pauses[0] || again.Cause == nil || !strings.Contains(again.Cause.Error(), "killed") {
+		t.Fatalf("restarting: %+v", again)
+	}
+	second := r.await(t, Ready)
+	if second.PID == first.PID || second.Restarts != 1 {
+		t.Fatalf("first %+v, then %+v", first, second)
+	}
+}
+
+func TestASidecarThatCannotStartIsTheError(t *testing.T) {
+	t.Parallel()
+	r := begin(t, openHome(t), "refuse")
+	err := <-r.done
+	r.done <- err
+	got := fault.Of(err)
+	if got.Code != fault.Busy || got.Details() != "the port is taken" || got.Advice() != "Choose another." {
+		t.Fatalf("got %v (%s, %q)", err, got.Code, got.Advice())
+	}
+}
+
+func TestASecondDaemonIsRefused(t *testing.T) {
+	t.Parallel()
+	home := openHome(t)
+	begin(t, home, "").await(t, Ready)
+	second, err := store.Open(home.Path(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	err = Run(t.Context(), Options{Home: second, Command: []string{"/nonexistent"}})
+	if !errors.Is(err, fault.Busy) || fault.Of(err).Data["pid"] != os.Getpid() {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestALoneSidecarIsTakenOverWithoutBeingAsked(t *testing.T) {
+	t.Parallel()
+	home := openHome(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lone, err := start([]string{self, "stand-in", home.Path(), ""}, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lone.kill()
+	if err := lone.awaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ready := begin(t, home, "").await(t, Ready)
+	<-lone.ended
+	if ready.PID == lone.pid() {
+		t.Fatal("the lone sidecar was kept")
+	}
+	if ok, err := home.Exists("ended-in-order"); err != nil || ok {
+		t.Fatal("the lone sidecar was asked to end, which ends its sessions")
+	}
+}
+
+func TestStopEndsALoneSidecar(t *testing.T) {
+	t.Parallel()
+	home := openHome(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lone, err := start([]string{self, "stand-in", home.Path(), ""}, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lone.kill()
+	if err := lone.awaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ended, err := Stop(t.Context(), home)
+	if err != nil || ended != (Running{Sidecar: lone.pid()}) {
+		t.Fatalf("ended %+v, %v", ended, err)
+	}
+	<-lone.ended
+	if ended, err := Stop(t.Context(), home); err != nil || ended != (Running{}) {
+		t.Fatalf("ended %+v once more, %v", ended, err)
+	}
+}
+
+func TestStopSaysWhatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	home := openHome(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lone, err := start([]string{self, "stand-in", home.Path(), "stubborn"}, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lone.kill()
+	if err := lone.awaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = Stop(ctx, home)
+	if !errors.Is(err, fault.Busy) || fault.Of(err).Data["pid"] != lone.pid() {
+		t.Fatalf("got %v", err)
+	}
+	if lone.end(50 * time.Millisecond) {
+		t.Fatal("a stubborn sidecar ended when asked")
+	}
+	gone(t, lone.pid())
+}
+
+func TestControlRefusesAFileThatHoldsNoAddress(t *testing.T) {
+	t.Parallel()
+	home := openHome(t)
+	if _, err := Control(home); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("without a file: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(home.Path(), addressFile), []byte("nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Control(home); !errors.Is(err, errNoAddress) {
+		t.Fatalf("with nonsense: %v", err)
+	}
+}
+
+func TestPausesGrowAndBeginAgain(t *testing.T) {
+	t.Parallel()
+	var p pacer
+	var got []time.Duration
+	for _, healthy := range []time.Duration{0, time.Second, 0, 59 * time.Second, 0, 0, time.Minute, 0} {
+		got = append(got, p.next(healthy))
+	}
+	ms := time.Millisecond
+	want := []time.Duration{200 * ms, 500 * ms, 1000 * ms, 2000 * ms, 5000 * ms, 5000 * ms, 200 * ms, 500 * ms}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+func TestWatchHealth(t *testing.T) {
+	t.Parallel()
+	silence := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	refusal := func(context.Context) error { return errors.New("refused") }
+	answer := func(context.Context) error { return nil }
+	for name, tt := range map[string]struct {
+		asks        []func(context.Context) error // the last one for ever
+		least, most time.Duration                 // when it is given up
+	}{
+		"silence is given up":               {[]func(context.Context) error{silence}, silentFor, silentFor + pollEvery + 2*pollTimeout},
+		"refusals are given up":             {[]func(context.Context) error{refusal}, silentFor, silentFor + 2*pollEvery},
+		"an answer in between begins again": {[]func(context.Context) error{refusal, refusal, refusal, refusal, answer, refusal}, 5*pollEvery + silentFor, 8*pollEvery + silentFor},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				began, asked := time.Now(), 0
+				err := watchHealth(t.Context(), func(ctx context.Context) error {
+					asked++
+					return tt.asks[min(asked, len(tt.asks))-1](ctx)
+				})
+				if took := time.Since(began); err == nil || took < tt.least || took > tt.most {
+					t.Fatalf("given up after %v (%v)", took, err)
+				}
+			})
+		})
+	}
+	t.Run("answers are never given up", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			if err := watchHealth(ctx, answer); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+		})
+	})
+}

@@ -1,0 +1,126 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"tapin/internal/fault"
+	"tapin/internal/store"
+)
+
+// The locks by which the two processes of a home are found. Never by name:
+// there may be others of the same name.
+const (
+	daemonLock  = "daemon"
+	sidecarLock = "sidecar"
+	addressFile = "control.addr"
+)
+
+// Running is what of tapin runs under a home; 0 means that part does not.
+type Running struct {
+	Daemon  int
+	Sidecar int
+}
+
+// Find looks for the processes of a home.
+func Find(home *store.Home) (r Running, err error) {
+	if r.Daemon, err = holder(home, daemonLock); err != nil {
+		return Running{}, err
+	}
+	r.Sidecar, err = holder(home, sidecarLock)
+	return r, err
+}
+
+// Control is where the running sidecar listens, as host:port.
+func Control(home *store.Home) (string, error) {
+	raw, err := home.Read(addressFile)
+	if err != nil {
+		return "", err
+	}
+	address := strings.TrimSpace(string(raw))
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return "", fault.New(fault.Internal, "read "+addressFile, "%w", errNoAddress)
+	}
+	return address, nil
+}
+
+// Stop ends the daemon of a home, and with it its sidecar and every session; a
+// sidecar without a daemon is ended the same way. It returns what it ended.
+func Stop(ctx context.Context, home *store.Home) (ended Running, err error) {
+	if ended.Sidecar, err = holder(home, sidecarLock); err != nil {
+		return Running{}, err
+	}
+	if ended.Daemon, err = ask(ctx, home, daemonLock); err != nil {
+		return Running{}, err
+	}
+	left, err := ask(ctx, home, sidecarLock)
+	if left != 0 {
+		ended.Sidecar = left
+	}
+	return ended, err
+}
+
+// ask sends the holder of a lock a SIGTERM and waits until it is gone.
+func ask(ctx context.Context, home *store.Home, lock string) (pid int, err error) {
+	pid, err = holder(home, lock)
+	if err != nil || pid == 0 {
+		return 0, err
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return 0, fault.New(fault.Forbidden, fmt.Sprintf("end process %d", pid), "%w", err).
+			WithHint("It belongs to another user; end it as that user.")
+	}
+	return pid, awaitFree(ctx, home, lock, pid)
+}
+
+// holderPoll is also the least time between the two looks of holder.
+const holderPoll = 25 * time.Millisecond
+
+// holder is the process that holds a lock, or 0. It looks twice: between a
+// process's taking of the lock and its noting of its pid, the file names the
+// holder before it, and that number may be a stranger's by now.
+func holder(home *store.Home, lock string) (pid int, err error) {
+	for range 40 {
+		first, held, err := home.LockHolder(lock)
+		if err != nil || !held {
+			return 0, err
+		}
+		time.Sleep(holderPoll)
+		second, held, err := home.LockHolder(lock)
+		if err != nil || !held {
+			return 0, err
+		}
+		if first == second && first != 0 {
+			return first, nil
+		}
+	}
+	return 0, fault.New(fault.Busy, "look for tapin", "something holds the lock %s and does not say who it is", lock)
+}
+
+// awaitFree waits until pid no longer holds the lock.
+func awaitFree(ctx context.Context, home *store.Home, lock string, pid int) error {
+	tick := time.NewTicker(holderPoll)
+	defer tick.Stop()
+	for {
+		now, held, err := home.LockHolder(lock)
+		if err != nil {
+			return err
+		}
+		if !held || now != 0 && now != pid {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fault.New(fault.Busy, "end tapin", "process %d has not ended yet", pid).
+				WithHint("Wait a little; if it hangs, end it with: kill -9 %d", pid).With("pid", pid)
+		}
+	}
+}
+
+func kill(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }

@@ -1,0 +1,40 @@
+package page
+
+import "time"
+
+// Format is the encoding of a picture.
+type Format string
+
+// The encodings the browser produces.
+const (
+	PNG  Format = "png"
+	JPEG Format = "jpeg"
+	WebP Format = "webp"
+)
+
+// MIME is the honest content type of the format.
+func (f Format) MIME() string { return "image/" + string(f) }
+
+// ShotOptions say what to photograph and how. The zero value is the viewport as PNG.
+type ShotOptions struct {
+	Format   Format // default PNG
+	Quality  int    // 1–100, JPEG and WebP only; 0 means 80
+	FullPage bool
+}
+
+// Image is an encoded picture. Base64 is as the browser sent it, so that a
+// door that answers in JSON encodes nothing twice.
+type Image struct {
+	Format Format
+	Base64 string
+	URL    string
+	Title  string
+}
+
+// Navigation is what became of a navigation.
+type Navigation struct {
+	URL    string // after redirects
+	Title  string
+	Status int // HTTP status of the document; 0 when there was none
+	Took   time.Duration
+}

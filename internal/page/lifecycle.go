@@ -1,0 +1,127 @@
+package page
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	proto "github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
+)
+
+// lifecycle follows how far the main frame's documents have come.
+type lifecycle struct {
+	frame proto.FrameID
+
+	mu      sync.Mutex
+	loader  proto.LoaderID
+	reached map[string]bool
+	past    []proto.LoaderID // the last few documents, newest last
+	moves   int              // moves within a document, and returns from the cache
+	changed chan struct{}
+}
+
+func newLifecycle(frame proto.FrameID) *lifecycle {
+	return &lifecycle{frame: frame, reached: map[string]bool{}, changed: make(chan struct{})}
+}
+
+func (l *lifecycle) event(e cdppage.EventLifecycleEvent) {
+	if e.FrameID != l.frame {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.enter(e.LoaderID)
+	l.reached[e.Name] = true
+	l.tell()
+}
+
+// navigated is a new document, or an old one back from the cache, which sends
+// no further lifecycle events.
+func (l *lifecycle) navigated(e cdppage.EventFrameNavigated) {
+	if e.Frame == nil || e.Frame.ID != l.frame {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.Type == cdppage.NavigationTypeBackForwardCacheRestore {
+		l.loader = e.Frame.LoaderID
+		l.reached = map[string]bool{"commit": true, "DOMContentLoaded": true, "load": true, "networkIdle": true}
+		l.moves++
+	} else {
+		l.enter(e.Frame.LoaderID)
+		l.reached["commit"] = true
+	}
+	l.tell()
+}
+
+func (l *lifecycle) moved(e cdppage.EventNavigatedWithinDocument) {
+	if e.FrameID != l.frame {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.moves++
+	l.tell()
+}
+
+func (l *lifecycle) enter(loader proto.LoaderID) {
+	if loader == l.loader || slices.Contains(l.past, loader) {
+		return
+	}
+	l.loader = loader
+	l.reached = map[string]bool{}
+	l.past = append(l.past, loader)
+	if len(l.past) > 16 {
+		l.past = l.past[1:]
+	}
+}
+
+func (l *lifecycle) tell() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// mark is a point in the life of a tab.
+type mark struct {
+	loader proto.LoaderID
+	moves  int
+}
+
+func (l *lifecycle) now() mark {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return mark{l.loader, l.moves}
+}
+
+// await waits until the document of that loader, or one that has followed it,
+// has reached the state. A page that moves on by itself is waited for where it goes.
+func (l *lifecycle) await(ctx context.Context, loader proto.LoaderID, state string) error {
+	return l.until(ctx, func() bool {
+		return (loader == l.loader || slices.Contains(l.past, loader)) && l.reached[state]
+	})
+}
+
+// awaitChange waits until there is another document than at the mark and it has
+// reached the state, or the same document has moved.
+func (l *lifecycle) awaitChange(ctx context.Context, since mark, state string) error {
+	return l.until(ctx, func() bool {
+		return l.moves != since.moves || l.loader != since.loader && l.reached[state]
+	})
+}
+
+func (l *lifecycle) until(ctx context.Context, is func() bool) error {
+	for {
+		l.mu.Lock()
+		done, changed := is(), l.changed
+		l.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

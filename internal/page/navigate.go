@@ -1,0 +1,177 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	proto "github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+
+	"tapin/internal/fault"
+)
+
+// navigateWithin bounds a navigation whose caller set no limit.
+const navigateWithin = 30 * time.Second
+
+// Wait is how far a page must have come before a navigation counts as done.
+type Wait string
+
+// The states a caller may wait for; the empty one means DOMContentLoaded.
+const (
+	WaitCommit  Wait = "commit"
+	WaitDOM     Wait = "domcontentloaded"
+	WaitLoad    Wait = "load"
+	WaitNetwork Wait = "networkidle"
+)
+
+// lifecycleName is the browser's word for it; false when there is none.
+func (w Wait) lifecycleName() (string, bool) {
+	switch w {
+	case "", WaitDOM:
+		return "DOMContentLoaded", true
+	case WaitCommit:
+		return "commit", true
+	case WaitLoad:
+		return "load", true
+	case WaitNetwork:
+		return "networkIdle", true
+	}
+	return "", false
+}
+
+// Navigate opens an address. The caller has checked that it is one a page may have.
+func (t *Tab) Navigate(ctx context.Context, url string, wait Wait) (Navigation, error) {
+	return t.navigate(ctx, "navigate", wait, func(ctx context.Context, state string) error {
+		got, err := proto.Call(ctx, t.session, cdppage.Navigate, cdppage.NavigateParams{URL: url})
+		switch {
+		case err != nil:
+			return err
+		case got.IsDownload:
+			return nil
+		case got.ErrorText != "":
+			return &failure{url: url, reason: got.ErrorText}
+		case got.LoaderID == "":
+			return nil // moved within the document
+		}
+		return t.life.await(ctx, got.LoaderID, state)
+	})
+}
+
+// Reload loads the page again.
+func (t *Tab) Reload(ctx context.Context, wait Wait) (Navigation, error) {
+	return t.navigate(ctx, "reload", wait, func(ctx context.Context, state string) error {
+		before := t.life.now()
+		if _, err := proto.Call(ctx, t.session, cdppage.Reload, cdppage.ReloadParams{}); err != nil {
+			return err
+		}
+		return t.life.awaitChange(ctx, before, state)
+	})
+}
+
+// Travel goes back (-1) or forward (+1) in the tab's history.
+func (t *Tab) Travel(ctx context.Context, by int64, wait Wait) (Navigation, error) {
+	op, way := "go back", "back"
+	if by > 0 {
+		op, way = "go forward", "forward"
+	}
+	return t.navigate(ctx, op, wait, func(ctx context.Context, state string) error {
+		history, err := proto.Call(ctx, t.session, cdppage.GetNavigationHistory, proto.Empty{})
+		if err != nil {
+			return err
+		}
+		at := history.CurrentIndex + by
+		if at < 0 || at >= int64(len(history.Entries)) {
+			return &failure{reason: "there is no page to go " + way + " to"}
+		}
+		before := t.life.now()
+		if _, err := proto.Call(ctx, t.session, cdppage.NavigateToHistoryEntry, cdppage.NavigateToHistoryEntryParams{EntryID: history.Entries[at].ID}); err != nil {
+			return err
+		}
+		return t.life.awaitChange(ctx, before, state)
+	})
+}
+
+// failure is the browser's own reason why a page did not open.
+type failure struct{ url, reason string }
+
+func (f *failure) Error() string { return f.reason }
+
+// navigate is what all ways to another page have in common: the limit, the
+// dialog that may come between, the guard that may have refused, and the
+// account of where we are now.
+func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(context.Context, string) error) (Navigation, error) {
+	state, ok := wait.lifecycleName()
+	if !ok {
+		return Navigation{}, fault.New(fault.InvalidRequest, op, "%q is no state to wait for", wait).
+			WithHint("Use commit, domcontentloaded, load or networkidle.")
+	}
+	began := time.Now()
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, navigateWithin)
+		defer cancel()
+	}
+	if err := t.unlessDialog(ctx, func(ctx context.Context) error { return move(ctx, state) }); err != nil {
+		return Navigation{}, t.explain(op, began, err)
+	}
+	nav, err := t.Here(ctx)
+	nav.Took = time.Since(began)
+	if b := t.tabs.refused(began, nav.URL); b != nil {
+		return Navigation{}, blockedFault(op, b)
+	}
+	return nav, err
+}
+
+// explain gives a failed navigation its code.
+func (t *Tab) explain(op string, began time.Time, err error) error {
+	if f, ok := errors.AsType[*failure](err); ok {
+		if b := t.tabs.refused(began, f.url); b != nil {
+			return blockedFault(op, b)
+		}
+		// A redirect that was refused: the browser names the tunnel, not the address.
+		if b := t.tabs.refused(began, ""); b != nil && f.reason == "net::ERR_TUNNEL_CONNECTION_FAILED" {
+			return blockedFault(op, b)
+		}
+		return fault.New(fault.NavigationFailed, op, "%s", f.reason)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fault.New(fault.NavigationTimeout, op, "the page was not usable after %s", time.Since(began).Round(100*time.Millisecond))
+	}
+	return fmt.Errorf("%s: %w", op, err)
+}
+
+// whereExpr reads what only the document knows, in a world the page cannot touch.
+const whereExpr = `({url: location.href, title: document.title, status: (performance.getEntriesByType("navigation")[0] || {}).responseStatus || 0})`
+
+// Here says where the tab is: address, title and the document's HTTP status.
+func (t *Tab) Here(ctx context.Context) (Navigation, error) {
+	var nav Navigation
+	err := t.unlessDialog(ctx, func(ctx context.Context) error {
+		world, err := proto.Call(ctx, t.session, cdppage.CreateIsolatedWorld, cdppage.CreateIsolatedWorldParams{FrameID: t.life.frame, WorldName: "tapin"})
+		if err != nil {
+			return err
+		}
+		byValue := true
+		var got struct {
+			Result struct {
+				Value struct {
+					URL    string `json:"url"`
+					Title  string `json:"title"`
+					Status int    `json:"status"`
+				} `json:"value"`
+			} `json:"result"`
+		}
+		if err := t.session.Call(ctx, runtime.Evaluate.Method, runtime.EvaluateParams{Expression: whereExpr, ContextID: world.ExecutionContextID, ReturnByValue: &byValue}, &got); err != nil {
+			return err
+		}
+		nav = Navigation{URL: got.Result.Value.URL, Title: got.Result.Value.Title, Status: got.Result.Value.Status}
+		return nil
+	})
+	if err != nil {
+		return Navigation{}, fmt.Errorf("read the address: %w", err)
+	}
+	return nav, nil
+}

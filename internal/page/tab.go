@@ -1,0 +1,160 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	proto "github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+
+	"tapin/internal/cdp"
+	"tapin/internal/fault"
+)
+
+// Tab is one page of ours.
+type Tab struct {
+	tabs    *Tabs
+	id      target.ID
+	session *cdp.Session
+	life    *lifecycle
+	ready   chan struct{} // closed when setup is over
+	failed  error         // why setup failed; read after ready
+
+	mu     sync.Mutex
+	url    string
+	title  string
+	dialog *Dialog
+	opened chan struct{} // closed when a dialog opens, then replaced
+}
+
+// Dialog is an open alert, confirm, prompt or beforeunload.
+type Dialog struct {
+	Kind    string
+	Message string
+	Default string
+}
+
+func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
+	t := &Tab{
+		tabs: tabs, id: info.TargetID, session: s, url: info.URL, title: info.Title,
+		life: newLifecycle(proto.FrameID(info.TargetID)), ready: make(chan struct{}), opened: make(chan struct{}),
+	}
+	cdp.Listen(s, cdppage.LifecycleEvent, t.life.event)
+	cdp.Listen(s, cdppage.FrameNavigated, t.life.navigated)
+	cdp.Listen(s, cdppage.NavigatedWithinDocument, t.life.moved)
+	cdp.Listen(s, cdppage.JavascriptDialogOpening, func(e cdppage.EventJavascriptDialogOpening) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.dialog = &Dialog{Kind: string(e.Type), Message: e.Message, Default: e.DefaultPrompt}
+		close(t.opened)
+		t.opened = make(chan struct{})
+	})
+	cdp.Listen(s, cdppage.JavascriptDialogClosed, func(cdppage.EventJavascriptDialogClosed) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.dialog = nil
+	})
+	return t
+}
+
+// setup brings the tab into its state. A tab that an earlier client set up has
+// it already: there it is only made sure of, and not while a dialog keeps the
+// page from answering.
+func (t *Tab) setup(ctx context.Context, known bool) {
+	defer close(t.ready)
+	if known {
+		if err := t.session.Conn().Settle(ctx); err != nil {
+			t.failed = err
+			return
+		}
+		if t.Dialog() != nil {
+			return
+		}
+	}
+	err := t.session.Setup(ctx, t.tabs.steps(t.ID())...)
+	if err != nil && t.Dialog() == nil && !errors.Is(err, cdp.ErrDetached) {
+		t.failed = fmt.Errorf("set up a tab: %w", err)
+	}
+}
+
+func (t *Tab) awaitReady(ctx context.Context) error {
+	select {
+	case <-t.ready:
+		return t.failed
+	case <-ctx.Done():
+		return fmt.Errorf("set up a tab: %w", ctx.Err())
+	}
+}
+
+// ID names the tab; it stays the same for as long as the tab is open.
+func (t *Tab) ID() string { return string(t.id) }
+
+// Address is the tab's URL and title as the browser last told them.
+func (t *Tab) Address() (url, title string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.url, t.title
+}
+
+func (t *Tab) rename(info *target.Info) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.url, t.title = info.URL, info.Title
+}
+
+// Dialog is the open dialog, nil when there is none.
+func (t *Tab) Dialog() *Dialog {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.dialog
+}
+
+// Answer closes the open dialog.
+func (t *Tab) Answer(ctx context.Context, accept bool, text string) error {
+	if t.Dialog() == nil {
+		return fault.New(fault.NotFound, "answer a dialog", "no dialog is open")
+	}
+	_, err := proto.Call(ctx, t.session, cdppage.HandleJavaScriptDialog, cdppage.HandleJavaScriptDialogParams{Accept: accept, PromptText: text})
+	if err != nil {
+		return fmt.Errorf("answer a dialog: %w", err)
+	}
+	return nil
+}
+
+// unlessDialog runs fn with a context that ends when a dialog opens: while one
+// is open, the page answers nothing.
+func (t *Tab) unlessDialog(ctx context.Context, fn func(context.Context) error) error {
+	t.mu.Lock()
+	open, opened := t.dialog, t.opened
+	t.mu.Unlock()
+	if open != nil {
+		return dialogFault(open)
+	}
+	watched, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-opened:
+			cancel(errDialog)
+		case <-over:
+		}
+	}()
+	err := fn(watched)
+	if err != nil && errors.Is(context.Cause(watched), errDialog) {
+		if d := t.Dialog(); d != nil {
+			return dialogFault(d)
+		}
+	}
+	return err
+}
+
+var errDialog = errors.New("a dialog opened")
+
+func dialogFault(d *Dialog) error {
+	return fault.New(fault.DialogOpen, "", "the page has a dialog of kind %s open", d.Kind)
+}

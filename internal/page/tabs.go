@@ -1,0 +1,298 @@
+// Package page is what can be done in one browser: its tabs, and in each tab
+// navigation, pictures and dialogs. It owns the setup that every tab gets and
+// the knowledge of which one is in front. It must never act in a tab that is
+// not ours, and never wait without an end.
+package page
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	cdpbrowser "github.com/chromedp/cdproto/browser"
+	proto "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+
+	"tapin/internal/browser"
+	"tapin/internal/cdp"
+	"tapin/internal/egress"
+	"tapin/internal/fault"
+)
+
+// setupWithin bounds the setup of a tab; a page that hangs from its first
+// script on must not hang us.
+const setupWithin = 10 * time.Second
+
+// Options say what the tabs are like; nil means the defaults.
+type Options struct {
+	Look Look
+	// Recipes are those of the same tabs over an earlier connection; a tab found
+	// again gets its own back.
+	Recipes map[string][]cdp.Step
+	Logger  *slog.Logger
+}
+
+// Tabs are the pages of one browser context. It is safe for concurrent use.
+type Tabs struct {
+	inst  browser.Instance
+	root  *cdp.Session
+	look  Look
+	past  map[string][]cdp.Step
+	agent []cdp.Step // what a headless browser elsewhere needs to look like one
+	log   *slog.Logger
+	ctx   context.Context //nolint:containedctx // the lifetime of what this owner starts
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
+
+	mu     sync.Mutex
+	stack  []*Tab // the last one is in front
+	blocks []egress.Block
+	gap    bool // the replay is over: tabs from here on are new
+}
+
+// Open takes the tabs of an instance under control and makes sure that there is one.
+func Open(ctx context.Context, inst browser.Instance, opts *Options) (*Tabs, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	t := &Tabs{inst: inst, root: inst.Conn().Root(), look: opts.Look.orDefaults(), past: opts.Recipes, log: opts.Logger}
+	if t.log == nil {
+		t.log = slog.New(slog.DiscardHandler)
+	}
+	t.ctx, t.stop = context.WithCancel(context.Background())
+	t.listen()
+	inst.Conn().Dispatch()
+	if err := t.begin(ctx); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// listen installs what must be in place before the first event is handled.
+func (t *Tabs) listen() {
+	cdp.Listen(t.root, target.AttachedToTarget, t.attached)
+	cdp.Listen(t.root, target.DetachedFromTarget, func(e target.EventDetachedFromTarget) { t.detached(e.SessionID) })
+	cdp.Listen(t.root, target.TargetInfoChanged, func(e target.EventTargetInfoChanged) { t.renamed(e.TargetInfo) })
+	cdp.Listen(t.root, target.TargetCreated, func(e target.EventTargetCreated) { t.created(e.TargetInfo) })
+	t.root.On(browser.EventGap, func(jsonv2.Value) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.gap = true
+	})
+	t.root.On(browser.EventBlocked, func(raw jsonv2.Value) {
+		var b egress.Block
+		if jsonv2.Unmarshal(raw, &b) == nil {
+			t.blocked(b)
+		}
+	})
+}
+
+// begin attaches to what is there. In a browser that is all ours the browser
+// attaches us to every page, also popups, before their first script runs. In a
+// shared one we attach to our own only, and others never notice us.
+func (t *Tabs) begin(ctx context.Context) error {
+	if t.inst.Exclusive() {
+		if err := t.root.Setup(ctx, autoAttach()); err != nil {
+			return fmt.Errorf("follow the tabs: %w", err)
+		}
+	} else if err := t.adopt(ctx); err != nil {
+		return err
+	}
+	if err := t.root.Conn().Settle(ctx); err != nil {
+		return err
+	}
+	_, err := t.Front(ctx)
+	return err
+}
+
+// adopt finds the tabs of ours in a shared browser.
+func (t *Tabs) adopt(ctx context.Context) error {
+	version, err := proto.Call(ctx, t.root, cdpbrowser.GetVersion, proto.Empty{})
+	if err != nil {
+		return fmt.Errorf("ask the browser for its version: %w", err)
+	}
+	t.agent = disguise(version.UserAgent)
+	if err := t.root.Setup(ctx, cdp.Step{Method: target.SetDiscoverTargets.Method, Params: target.SetDiscoverTargetsParams{Discover: true}}); err != nil {
+		return fmt.Errorf("follow the tabs: %w", err)
+	}
+	got, err := proto.Call(ctx, t.root, target.GetTargets, target.GetTargetsParams{})
+	if err != nil {
+		return fmt.Errorf("follow the tabs: %w", err)
+	}
+	for _, info := range got.TargetInfos {
+		if info.Type == "page" && t.ours(info) {
+			if err := t.attach(ctx, info.TargetID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ours tells our pages from others': by their context, or by who opened them.
+func (t *Tabs) ours(info *target.Info) bool {
+	ref := t.inst.Ref()
+	if ref.Context != "" {
+		return string(info.BrowserContextID) == ref.Context
+	}
+	if string(info.TargetID) == ref.Target {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return info.OpenerID != "" && slices.ContainsFunc(t.stack, func(tab *Tab) bool { return tab.id == info.OpenerID })
+}
+
+func (t *Tabs) attach(ctx context.Context, id target.ID) error {
+	flat := true
+	_, err := proto.Call(ctx, t.root, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &flat})
+	if err != nil {
+		return fmt.Errorf("attach to a tab: %w", err)
+	}
+	return nil
+}
+
+// created follows popups in a shared browser; elsewhere the browser attaches by itself.
+func (t *Tabs) created(info *target.Info) {
+	if t.inst.Exclusive() || info.Type != "page" || info.Attached || !t.ours(info) || t.byTarget(info.TargetID) != nil {
+		return
+	}
+	t.start(func(ctx context.Context) {
+		if err := t.attach(ctx, info.TargetID); err != nil {
+			t.log.Debug("a new tab could not be followed", "error", err)
+		}
+	})
+}
+
+// attached makes a tab of a page, and lets everything else run: frames and
+// workers wait for us until told to go on.
+func (t *Tabs) attached(e target.EventAttachedToTarget) {
+	s := t.root.Conn().Session(e.SessionID)
+	if e.TargetInfo.Type != "page" || !t.ours(e.TargetInfo) {
+		cdp.Listen(s, target.AttachedToTarget, t.attached)
+		t.start(func(ctx context.Context) { _ = s.Setup(ctx, childSteps(e.TargetInfo.Type)...) })
+		return
+	}
+	tab := newTab(t, e.TargetInfo, s)
+	t.mu.Lock()
+	old := slices.IndexFunc(t.stack, func(o *Tab) bool { return o.id == tab.id })
+	if old >= 0 {
+		// A second session to a tab we have: the first one serves.
+		t.mu.Unlock()
+		return
+	}
+	t.stack = append(t.stack, tab)
+	known := !t.gap && !e.WaitingForDebugger
+	t.mu.Unlock()
+	cdp.Listen(s, target.AttachedToTarget, t.attached)
+	t.start(func(ctx context.Context) { tab.setup(ctx, known) })
+}
+
+func (t *Tabs) detached(id target.SessionID) {
+	t.mu.Lock()
+	wasFront := len(t.stack) > 0 && t.stack[len(t.stack)-1].session.ID() == id
+	t.stack = slices.DeleteFunc(t.stack, func(tab *Tab) bool { return tab.session.ID() == id })
+	var front *Tab
+	if wasFront && len(t.stack) > 0 {
+		front = t.stack[len(t.stack)-1]
+	}
+	t.mu.Unlock()
+	if front != nil {
+		_ = front.session.Send(t.ctx, cdppage.BringToFront.Method, proto.Empty{})
+	}
+}
+
+func (t *Tabs) renamed(info *target.Info) {
+	if tab := t.byTarget(info.TargetID); tab != nil {
+		tab.rename(info)
+	}
+}
+
+func (t *Tabs) byTarget(id target.ID) *Tab {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i := slices.IndexFunc(t.stack, func(tab *Tab) bool { return tab.id == id }); i >= 0 {
+		return t.stack[i]
+	}
+	return nil
+}
+
+// Front is the tab in front, ready to be used. When the last one was closed,
+// there is a new, blank one.
+func (t *Tabs) Front(ctx context.Context) (*Tab, error) {
+	tab := t.front()
+	if tab == nil {
+		made, err := proto.Call(ctx, t.root, target.CreateTarget, target.CreateTargetParams{
+			URL: "about:blank", BrowserContextID: proto.BrowserContextID(t.inst.Ref().Context),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("open a tab: %w", err)
+		}
+		if !t.inst.Exclusive() && t.byTarget(made.TargetID) == nil {
+			if err := t.attach(ctx, made.TargetID); err != nil {
+				return nil, err
+			}
+		}
+		if err := t.root.Conn().Settle(ctx); err != nil {
+			return nil, err
+		}
+		if tab = t.byTarget(made.TargetID); tab == nil {
+			return nil, fault.New(fault.BrowserLost, "open a tab", "the browser did not report the tab it opened")
+		}
+	}
+	return tab, tab.awaitReady(ctx)
+}
+
+func (t *Tabs) front() *Tab {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.stack) == 0 {
+		return nil
+	}
+	return t.stack[len(t.stack)-1]
+}
+
+// List is what is open, the tab in front last.
+func (t *Tabs) List() []*Tab {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.stack)
+}
+
+// Recipes are how each tab came into its state, for a later Open.
+func (t *Tabs) Recipes() map[string][]cdp.Step {
+	out := map[string][]cdp.Step{}
+	for _, tab := range t.List() {
+		out[tab.ID()] = tab.session.Recipe().Steps()
+	}
+	return out
+}
+
+// steps are what brings that tab into its state.
+func (t *Tabs) steps(id string) []cdp.Step {
+	if known := t.past[id]; len(known) > 0 {
+		return append(slices.Clone(known), goOn())
+	}
+	return append(slices.Clone(t.agent), t.look.steps()...)
+}
+
+// start runs fn until it ends or the tabs are closed.
+func (t *Tabs) start(fn func(context.Context)) {
+	t.tasks.Go(func() {
+		ctx, cancel := context.WithTimeout(t.ctx, setupWithin)
+		defer cancel()
+		fn(ctx)
+	})
+}
+
+// Close lets go of the tabs; they stay open.
+func (t *Tabs) Close() {
+	t.stop()
+	t.tasks.Wait()
+}

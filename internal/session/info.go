@@ -1,0 +1,65 @@
+package session
+
+import "time"
+
+// StartOptions are what a caller may ask of a new session. The zero value is a
+// blank page in the default provider.
+type StartOptions struct {
+	URL         string
+	Context     string // name of a saved login
+	Provider    string // "" means the configured one
+	Viewport    *Viewport
+	Mobile      bool
+	Locale      string
+	Timezone    string
+	Timeout     time.Duration // 0 means the configured one
+	SaveContext *bool
+}
+
+// Viewport is the size of the page in CSS pixels.
+type Viewport struct {
+	Width  int     `json:"width"`
+	Height int     `json:"height"`
+	Scale  float64 `json:"scale,omitempty"` // device pixel ratio; 0 means 1
+}
+
+// Info is what may be said of a session without asking its browser.
+type Info struct {
+	ID         string
+	Provider   string
+	Generation int // counts the browsers of this session
+	StartedAt  time.Time
+	LastUsedAt time.Time
+	Deadline   time.Time
+}
+
+// Status is Info and what the browser shows now.
+type Status struct {
+	Info
+	Driver  string // "agent" or "human"
+	URL     string
+	Title   string
+	Tabs    []Tab
+	Dialogs []Dialog
+}
+
+// Tab is one page of the session.
+type Tab struct {
+	ID     string
+	URL    string
+	Title  string
+	Active bool
+}
+
+// Dialog is an open alert, confirm, prompt or beforeunload.
+type Dialog struct {
+	TabID   string
+	Kind    string
+	Message string
+}
+
+// Stopped is what became of a session that was told to stop.
+type Stopped struct {
+	ID           string
+	ContextSaved bool
+}

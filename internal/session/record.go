@@ -1,0 +1,144 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"tapin/internal/browser"
+	"tapin/internal/event"
+	"tapin/internal/page"
+	"tapin/internal/store"
+)
+
+// The states of a record. One that is over is deleted once its news are out.
+const (
+	stateStarting = "starting"
+	stateActive   = "active"
+	stateOver     = "over"
+)
+
+// record is what recovery needs to know of a session. It holds no secret.
+type record struct {
+	ID         string       `json:"session_id"`
+	Version    int          `json:"version"`
+	State      string       `json:"state"`
+	Generation int          `json:"generation"`
+	StartedAt  time.Time    `json:"started_at"`
+	LastUsedAt time.Time    `json:"last_used_at"`
+	Deadline   time.Time    `json:"deadline"`
+	Ref        browser.Ref  `json:"ref"`
+	Look       page.Look    `json:"look"`
+	Outbox     event.Outbox `json:"outbox,omitempty"`
+}
+
+// records keeps them on the disk: persist, then act, then tell.
+type records struct {
+	home  *store.Home
+	pump  *event.Pump
+	index *event.Index
+
+	mu sync.Mutex // one writer at a time
+}
+
+func newRecords(home *store.Home, pump *event.Pump) *records {
+	return &records{home: home, pump: pump, index: event.NewIndex(home, "sessions/open")}
+}
+
+func recordFile(id string) string { return "sessions/" + id + ".json" }
+
+// open writes a new record and lists it as open, in this order of safety: a
+// listed record that does not exist is no harm.
+func (r *records) open(rec *record) error {
+	if err := r.index.Add(rec.ID); err != nil {
+		return err
+	}
+	if err := r.home.WriteJSON(recordFile(rec.ID), rec); err != nil {
+		_ = r.index.Remove(rec.ID)
+		return err
+	}
+	return nil
+}
+
+// change writes the next version of a record together with its news, then tells them.
+func (r *records) change(ctx context.Context, rec *record, news string, apply func(*record)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := *rec
+	apply(&next)
+	next.Version++
+	if news != "" {
+		data, err := json.Marshal(map[string]any{"session_id": next.ID, "provider": next.Ref.Provider, "generation": next.Generation})
+		if err != nil {
+			return err
+		}
+		next.Outbox = event.Outbox{{ID: next.ID, Version: next.Version, Type: news, At: time.Now().UTC(), Data: data}}
+	}
+	if err := r.home.WriteJSON(recordFile(next.ID), &next); err != nil {
+		return err
+	}
+	*rec = next
+	if err := r.pump.Deliver(ctx, next.Outbox...); err != nil {
+		return nil // the outbox is on the disk; the pump tries again
+	}
+	rec.Outbox = nil
+	return nil
+}
+
+// close tells that a session is over and forgets its record. Without a reason
+// worth telling (it never began) nothing is told.
+func (r *records) close(ctx context.Context, rec *record, reason string) error {
+	news := "session.stopped"
+	if rec.State == stateStarting {
+		news = ""
+	} else if reason != "" {
+		news = "session.ended"
+	}
+	if err := r.change(ctx, rec, news, func(r *record) { r.State = stateOver }); err != nil {
+		return err
+	}
+	if len(rec.Outbox) > 0 {
+		return nil // not told yet: recovery finishes it
+	}
+	return r.forget(rec.ID)
+}
+
+func (r *records) forget(id string) error {
+	if err := r.home.Remove(recordFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return r.index.Remove(id)
+}
+
+// touch notes when a session was last used, without news and without haste.
+func (r *records) touch(rec *record, at time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rec.LastUsedAt = at
+	return r.home.WriteJSON(recordFile(rec.ID), rec)
+}
+
+// all reads the open records. One that cannot be read is named and left alone.
+func (r *records) all() (found []*record, err error) {
+	ids, err := r.index.List()
+	if err != nil {
+		return nil, err
+	}
+	var unread error
+	for _, id := range ids {
+		rec := &record{}
+		switch err := r.home.ReadJSON(recordFile(id), rec); {
+		case errors.Is(err, fs.ErrNotExist):
+			unread = errors.Join(unread, r.index.Remove(id))
+		case err != nil:
+			unread = errors.Join(unread, fmt.Errorf("session %s: %w", id, err))
+		default:
+			found = append(found, rec)
+		}
+	}
+	return found, unread
+}

@@ -1,0 +1,60 @@
+package sidecar
+
+import (
+	"path/filepath"
+	"sync"
+
+	"tapin/internal/browser"
+	"tapin/internal/browser/endpoint"
+	"tapin/internal/browser/local"
+	"tapin/internal/config"
+	"tapin/internal/fault"
+)
+
+// providers makes each provider when it is first asked for: one that is never
+// used may stay unconfigured.
+type providers struct {
+	config *config.Config
+	local  *local.Provider
+
+	endpointOnce sync.Once
+	endpoint     *endpoint.Provider
+	endpointErr  error
+}
+
+func newProviders(o Options, epoch uint64) *providers {
+	c := o.Config
+	return &providers{config: c, local: local.New(filepath.Join(o.Home.Path(), "run"), epoch, &local.Options{
+		Chromium: c.Browser.Path, Headful: c.Browser.Headful, Args: c.Browser.Args,
+		Locale: c.Browser.Locale, Upstream: c.Browser.UpstreamProxy, Logger: o.Logger,
+	})}
+}
+
+// get is session.Providers.
+func (p *providers) get(name string) (browser.Provider, error) {
+	which := config.Provider(name)
+	if name == "" {
+		which = p.config.Provider
+	}
+	if err := p.config.Ready(which); err != nil {
+		return nil, err
+	}
+	switch which {
+	case config.ProviderLocal:
+		return p.local, nil
+	case config.ProviderCDP:
+		p.endpointOnce.Do(func() { p.endpoint, p.endpointErr = endpoint.New(p.config.CDP.URL, p.config.CDP.Headers) })
+		if p.endpointErr != nil {
+			return nil, p.endpointErr
+		}
+		return p.endpoint, nil
+	}
+	return nil, fault.New(fault.ProviderNotConfigured, "use provider "+string(which), "it is not built into this version")
+}
+
+// warmUp finds the browser while the first caller is still on its way.
+func (p *providers) warmUp() {
+	if p.config.Provider == config.ProviderLocal {
+		_, _ = p.local.Chromium() // a failure is told to whoever starts a session
+	}
+}

@@ -1,0 +1,178 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+)
+
+// Read returns the content of a file. A missing one is fs.ErrNotExist.
+func (h *Home) Read(name string) ([]byte, error) {
+	data, err := h.root.ReadFile(name)
+	if err != nil {
+		return nil, storageError("read "+name, err)
+	}
+	return data, nil
+}
+
+// Write replaces a file as a whole and makes its folders. When it returns nil
+// the content survives a power cut; when it fails the old content stands.
+func (h *Home) Write(name string, data []byte) error {
+	return h.put("write "+name, name, data, h.root.Rename)
+}
+
+// Create is Write for a file that must not exist yet; otherwise it fails with
+// fs.ErrExist. Of several that create the same name one succeeds.
+func (h *Home) Create(name string, data []byte) error {
+	// A link, unlike a rename, refuses to replace.
+	return h.put("create "+name, name, data, h.root.Link)
+}
+
+// ReadJSON decodes a file into v.
+func (h *Home) ReadJSON(name string, v any) error {
+	data, err := h.Read(name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
+}
+
+// WriteJSON is Write of v encoded.
+func (h *Home) WriteJSON(name string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return h.Write(name, append(data, '\n'))
+}
+
+// Remove removes a file or an empty folder. A missing one is fs.ErrNotExist.
+func (h *Home) Remove(name string) error {
+	if err := h.root.Remove(name); err != nil {
+		return storageError("remove "+name, err)
+	}
+	return storageErrorOrNil("remove "+name, h.syncFolder(path.Dir(name)))
+}
+
+// RemoveAll removes a file or a folder with all in it. A missing one is fine.
+func (h *Home) RemoveAll(name string) error {
+	if err := h.root.RemoveAll(name); err != nil {
+		return storageError("remove "+name, err)
+	}
+	err := h.syncFolder(path.Dir(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return storageErrorOrNil("remove "+name, err)
+}
+
+// List returns the sorted names in a folder; a missing folder has none.
+func (h *Home) List(dir string) ([]string, error) {
+	f, err := h.root.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, storageError("list "+dir, err)
+	}
+	defer func() { _ = f.Close() }()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil, storageError("list "+dir, err)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Exists reports whether there is a file or folder of that name.
+func (h *Home) Exists(name string) (bool, error) {
+	_, err := h.root.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, storageErrorOrNil("look for "+name, err)
+}
+
+// put writes a temp file and lets publish give it its name. Only a whole,
+// synced file ever gets a name that readers look at.
+func (h *Home) put(op, name string, data []byte, publish func(temp, name string) error) error {
+	temp, err := h.writeTemp(data)
+	if err != nil {
+		return storageError(op, err)
+	}
+	// After a rename there is nothing left to remove, after a link or a
+	// failure there is; what this cannot remove, the next sweep does.
+	defer func() { _ = h.root.Remove(temp) }()
+	if err := h.makeFolder(path.Dir(name)); err != nil {
+		return storageError(op, err)
+	}
+	if err := publish(temp, name); err != nil {
+		return storageError(op, err)
+	}
+	return storageErrorOrNil(op, h.syncFolder(path.Dir(name)))
+}
+
+func (h *Home) writeTemp(data []byte) (name string, err error) {
+	folder, err := h.scratchFolder()
+	if err != nil {
+		return "", err
+	}
+	name = path.Join(folder, newToken())
+	f, err := h.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return "", err
+	}
+	err = errors.Join(h.write(f, data, true), f.Close())
+	if err != nil {
+		_ = h.root.Remove(name)
+		return "", err
+	}
+	return name, nil
+}
+
+func writeFile(f *os.File, data []byte, sync bool) error {
+	if _, err := f.Write(data); err != nil || !sync {
+		return err
+	}
+	return f.Sync()
+}
+
+// makeFolder makes dir and what is above it, and makes them durable.
+func (h *Home) makeFolder(dir string) error {
+	if _, err := h.root.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := h.root.MkdirAll(dir, folderMode); err != nil {
+		return err
+	}
+	for dir != "." && dir != "/" {
+		dir = path.Dir(dir)
+		if err := h.syncFolder(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncFolder makes the names in a folder durable.
+func (h *Home) syncFolder(dir string) error {
+	f, err := h.root.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func storageErrorOrNil(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return storageError(op, err)
+}

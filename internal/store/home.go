@@ -1,0 +1,214 @@
+// Package store keeps durable files under one folder, tapin's home.
+// It owns how they are written (whole or not at all), locked, numbered and
+// migrated. It must never reach outside that folder, nor lose what it has
+// acknowledged.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/gofrs/flock"
+
+	"tapin/internal/fault"
+)
+
+const (
+	folderMode fs.FileMode = 0o700
+	fileMode   fs.FileMode = 0o600
+
+	schemaFile = "schema"
+)
+
+// Options are the settings of a home; nil means the defaults.
+type Options struct {
+	Logger *slog.Logger // told of what was mended; nil discards
+}
+
+// Home is an open home folder. It is safe for concurrent use, and several
+// processes may have the same home open.
+type Home struct {
+	path  string
+	root  *os.Root
+	log   *slog.Logger
+	locks waiters
+
+	// write puts bytes into an open file; tests make it fail.
+	write func(f *os.File, data []byte, sync bool) error
+
+	mu      sync.Mutex
+	scratch string       // our folder for temp files, made by the first write
+	owner   *flock.Flock // held as long as scratch is ours
+	closed  bool
+}
+
+// migration brings a home from the version before to version to.
+type migration struct {
+	to  int
+	run func(*Home) error
+}
+
+// migrations are run in order, each once, under a lock.
+var migrations = []migration{
+	{to: 1, run: func(*Home) error { return nil }}, // the first layout: nothing to bring along
+}
+
+// Open opens the home at path and makes it if there is none. It refuses a
+// folder that other users can write to, and one that a newer tapin has
+// migrated; it changes nothing in either.
+func Open(path string, opts *Options) (*Home, error) {
+	return open(path, opts, migrations)
+}
+
+func open(path string, opts *Options, migrations []migration) (_ *Home, err error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	logger := opts.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open home: %w", err)
+	}
+	op := "open home " + path
+	if err := os.MkdirAll(path, folderMode); err != nil { //nolint:gosec // the owner chooses where the home is
+		return nil, storageError(op, err)
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, storageError(op, err)
+	}
+	h := &Home{path: path, root: root, log: logger, write: writeFile}
+	defer func() {
+		if err != nil {
+			_ = h.Close()
+		}
+	}()
+
+	info, err := root.Stat(".")
+	if err != nil {
+		return nil, storageError(op, err)
+	}
+	if err := h.checkOwner(op, info); err != nil {
+		return nil, err
+	}
+	// Looked at before anything is touched: a newer home stays as it is.
+	if _, err := h.schema(op, migrations); err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); mode != folderMode {
+		if err := root.Chmod(".", folderMode); err != nil {
+			return nil, storageError(op, err)
+		}
+		h.log.Warn("home was open to others; closed it", "path", path, "mode", fmt.Sprintf("%04o", mode))
+	}
+	if err := h.migrate(op, migrations); err != nil {
+		return nil, err
+	}
+	if err := h.sweep(); err != nil {
+		return nil, storageError(op, err)
+	}
+	return h, nil
+}
+
+// Path is the absolute path of the home.
+func (h *Home) Path() string { return h.path }
+
+// Close gives up the home and removes what was only ours. It may be called
+// more than once.
+func (h *Home) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil
+	}
+	h.closed = true
+	var errs []error
+	if h.scratch != "" {
+		errs = append(errs, h.root.RemoveAll(h.scratch), h.owner.Unlock())
+	}
+	return errors.Join(append(errs, h.root.Close())...)
+}
+
+// checkOwner refuses a home that somebody else could put files into: a token
+// or a policy found there would not be the owner's.
+func (h *Home) checkOwner(op string, info fs.FileInfo) error {
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return fault.New(fault.Forbidden, op, "other users can write to it (mode %04o)", mode).
+			WithHint("See that nothing in it is foreign, then run: chmod 700 %s", h.path)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(stat.Uid) == os.Geteuid() {
+		return nil
+	}
+	if os.Geteuid() == 0 {
+		// Containers run as root on folders of the host's user.
+		h.log.Warn("home belongs to another user", "path", h.path, "uid", stat.Uid)
+		return nil
+	}
+	return fault.New(fault.Forbidden, op, "it belongs to another user (uid %d)", stat.Uid).
+		WithHint("Run tapin as that user, or set TAPIN_HOME to a folder of your own.")
+}
+
+// schema reads the version of the home; 0 is a home without one yet.
+func (h *Home) schema(op string, migrations []migration) (int, error) {
+	data, err := h.root.ReadFile(schemaFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, storageError(op, err)
+	}
+	version, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil || version < 1 {
+		return 0, fault.New(fault.Forbidden, op, "its schema file holds no version number").
+			WithHint("Restore %s from a backup; its content is a number.", filepath.Join(h.path, schemaFile))
+	}
+	if newest := migrations[len(migrations)-1].to; version > newest {
+		return 0, fault.New(fault.Forbidden, op, "it has schema %d, this tapin knows up to %d", version, newest).
+			WithHint("Install the tapin that wrote it, or a newer one; nothing was changed.")
+	}
+	return version, nil
+}
+
+func (h *Home) migrate(op string, migrations []migration) error {
+	unlock, err := h.lockFile(".schema")
+	if err != nil {
+		return storageError(op, err)
+	}
+	defer unlock()
+	version, err := h.schema(op, migrations)
+	if err != nil {
+		return err
+	}
+	for _, m := range migrations {
+		if m.to <= version {
+			continue
+		}
+		if err := m.run(h); err != nil {
+			return fault.Wrap(fault.Internal, fmt.Sprintf("%s: migrate to schema %d", op, m.to), err)
+		}
+		if err := h.Write(schemaFile, fmt.Appendf(nil, "%d\n", m.to)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storageError names the operation, and gives a full disk its code.
+func storageError(op string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fault.Wrap(fault.StorageFull, op, err)
+	}
+	return fmt.Errorf("%s: %w", op, err)
+}
