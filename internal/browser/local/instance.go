@@ -47,9 +47,10 @@ func (i *instance) Release() error { return i.conn.Close() }
 func (i *instance) End(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
+	holder := takePulse(i.dir)
 	asked := i.client.End(ctx)
 	_ = i.conn.Close()
-	if i.provider.awaitEnd(ctx, i.dir) {
+	if holder.awaitEnd(ctx) && i.provider.sweep(ctx, i.dir) {
 		return nil
 	}
 	if _, lost := cdp.IsLost(asked); lost {

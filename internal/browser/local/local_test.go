@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"os"
 	"sync/atomic"
 	"testing"
 
@@ -9,7 +10,12 @@ import (
 	"tapin/internal/browser/local"
 )
 
-func TestMain(m *testing.M) { browsertest.Main(m, nil) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == ownerArg {
+		beOwner()
+	}
+	browsertest.Main(m, nil)
+}
 
 func TestLocalIsAProvider(t *testing.T) {
 	browsertest.Run(t, func(t *testing.T) browsertest.Subject {

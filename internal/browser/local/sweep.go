@@ -41,17 +41,31 @@ func (p *Provider) remove(ctx context.Context, dir string) bool {
 	}
 }
 
-// awaitEnd waits until the holder of a lost browser has tidied up after itself,
-// and does it in its place when it could not.
-func (p *Provider) awaitEnd(ctx context.Context, dir string) bool {
-	for {
-		if p.sweep(ctx, dir) {
-			return true
-		}
+// pulse is the lock of a living holder, opened while its folder exists: it can
+// be taken at the very moment the holder's process is gone, whatever became of
+// the folder.
+type pulse struct{ lock *os.File }
+
+func takePulse(dir string) pulse {
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR, 0o600) //nolint:gosec // under our own folder
+	if err != nil {
+		return pulse{}
+	}
+	return pulse{lock}
+}
+
+// awaitEnd waits until the holder is gone, and reports whether it is.
+func (p pulse) awaitEnd(ctx context.Context) bool {
+	if p.lock == nil {
+		return true
+	}
+	defer func() { _ = p.lock.Close() }()
+	for syscall.Flock(int(p.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil { //nolint:gosec // a descriptor is small
 		select {
 		case <-ctx.Done():
 			return false
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
+	return true
 }

@@ -44,7 +44,12 @@ func launch(cfg Config, proxyAddr string) (*process, error) {
 	}
 	fromBrowser, toUs, err := os.Pipe()
 	if err != nil {
-		_, _ = fromUs.Close(), toBrowser.Close()
+		closeAll(fromUs, toBrowser)
+		return nil, err
+	}
+	stderr, toStderr, err := os.Pipe()
+	if err != nil {
+		closeAll(fromUs, toBrowser, fromBrowser, toUs)
 		return nil, err
 	}
 	p := &process{in: toBrowser, out: fromBrowser, writes: make(chan []byte, 64), stderr: &tail{}, exited: make(chan struct{})}
@@ -58,21 +63,29 @@ func launch(cfg Config, proxyAddr string) (*process, error) {
 	p.cmd.Env = cfg.Env
 	p.cmd.Dir = cfg.Dir
 	p.cmd.ExtraFiles = []*os.File{fromUs, toUs}
-	p.cmd.Stderr = p.stderr
-	p.cmd.WaitDelay = 2 * time.Second
+	// A file, not a writer: waiting for the browser must not wait for children
+	// that still hold its standard error.
+	p.cmd.Stderr = toStderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	bindToParent(p.cmd.SysProcAttr)
 
 	started := make(chan error)
 	go p.live(started)
 	err = <-started
-	_, _ = fromUs.Close(), toUs.Close()
+	closeAll(fromUs, toUs, toStderr)
 	if err != nil {
-		_, _ = toBrowser.Close(), fromBrowser.Close()
+		closeAll(toBrowser, fromBrowser, stderr)
 		return nil, fmt.Errorf("%s cannot be started: %w", filepath.Base(cfg.Chromium), err)
 	}
 	go p.feed()
+	go func() { _, _ = io.Copy(p.stderr, stderr); _ = stderr.Close() }()
 	return p, nil
+}
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
 }
 
 // live starts the process and waits for it on one thread: the kernel binds a
@@ -134,7 +147,7 @@ func (p *process) end() {
 		group := -p.pid()
 		_ = syscall.Kill(group, syscall.SIGKILL)
 		<-p.exited
-		_, _ = p.in.Close(), p.out.Close()
+		closeAll(p.in, p.out)
 		for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); {
 			reap(group)
 			if errors.Is(syscall.Kill(group, syscall.SIGKILL), syscall.ESRCH) {

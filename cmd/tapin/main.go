@@ -1,0 +1,40 @@
+// Command tapin lets an AI agent drive a browser, and its owner tap in.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"tapin/internal/cli"
+)
+
+func main() {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup means to outlive the terminal
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
+	// The first signal ends in order; the second one ends at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(cli.Main(ctx, cli.Env{
+		Args: os.Args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(),
+		Home:       home,
+		IsTerminal: isTerminal,
+	}))
+}
+
+func home() (string, error) {
+	user, err := os.UserHomeDir()
+	return filepath.Join(user, ".tapin"), err
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a descriptor is small
+}

@@ -1,0 +1,420 @@
+package local_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/target"
+	"github.com/coder/websocket"
+
+	"tapin/internal/browser"
+	"tapin/internal/browser/browsertest"
+	"tapin/internal/browser/local"
+	"tapin/internal/cdp"
+	"tapin/internal/fault"
+	"tapin/internal/page"
+)
+
+var chaosLook = page.Look{Width: 777, Height: 555}
+
+// busySite is a page with everything that must not break: a WebSocket, a
+// download, and a question it asks when told to.
+type busySite struct {
+	*httptest.Server
+	sockets atomic.Int32 // WebSockets opened so far
+	open    atomic.Int32 // and open now
+	beats   atomic.Int64 // messages that went round
+	finish  chan struct{}
+	served  atomic.Int32 // downloads that were taken to their end
+}
+
+const downloadSize = 200 << 10
+
+func newBusySite(t *testing.T) *busySite {
+	t.Helper()
+	s := &busySite{finish: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `<!doctype html><title>busy</title><body><script>
+			const ws = new WebSocket("ws://" + location.host + "/ws")
+			ws.onmessage = e => ws.send(e.data)
+			ws.onclose = () => { document.title = "dropped" }
+			const a = document.createElement("a"); a.href = "/download"; a.download = "slow.bin"; document.body.append(a)
+			ws.onopen = () => a.click()
+			window.ask = ms => setTimeout(() => { window.answer = confirm("go on?") }, ms)
+		</script>`)
+	})
+	mux.HandleFunc("/ws", func(w http.ResponseWriter, r *http.Request) {
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		s.sockets.Add(1)
+		s.open.Add(1)
+		defer s.open.Add(-1)
+		for {
+			if c.Write(r.Context(), websocket.MessageText, []byte("beat")) != nil {
+				return
+			}
+			if _, _, err := c.Read(r.Context()); err != nil {
+				return
+			}
+			s.beats.Add(1)
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	mux.HandleFunc("/download", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Content-Length", strconv.Itoa(downloadSize))
+		half := make([]byte, downloadSize/2)
+		_, _ = w.Write(half)
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-s.finish:
+		case <-r.Context().Done():
+			return
+		}
+		if _, err := w.Write(half); err == nil {
+			s.served.Add(1)
+		}
+	})
+	s.Server = httptest.NewServer(mux)
+	t.Cleanup(s.CloseClientConnections)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestChaosOwnersAreKilledAndThePageNeverNotices(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	site := newBusySite(t)
+	run, downloads := shortDir(t), t.TempDir()
+	epoch := uint64(1)
+	p := local.New(run, epoch, nil)
+	inst, err := p.Create(ctx, browser.Spec{
+		ID: "ses_chaos-1", KeepUntil: time.Now().Add(10 * time.Minute), Policy: browsertest.Policy(site.Server), Downloads: downloads,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := inst.Ref()
+	t.Cleanup(func() { browsertest.End(t, local.New(run, 1<<40, nil), ref) })
+	tabs, err := page.Open(ctx, inst, &page.Options{Look: chaosLook})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab, err := tabs.Front(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tab.Navigate(ctx, site.URL+"/", page.WaitLoad); err != nil {
+		t.Fatal(err)
+	}
+	browsertest.Eventually(t, answerWithin, "the WebSocket", func() bool { return site.open.Load() == 1 })
+	tabs.Close()
+	_ = inst.Release()
+
+	total := rounds(8)
+	ready := 0
+	for round := range total {
+		if round == total/2 {
+			// The question is asked while nobody is connected to hear of it.
+			epoch++
+			askLater(ctx, t, run, epoch, ref, 150*time.Millisecond)
+			time.Sleep(400 * time.Millisecond)
+		}
+		epoch++
+		cmd, out := owner(t, site.URL+"/", ownerJob{Run: run, Epoch: epoch, Ref: ref})
+		// Anywhere between the first instruction and deep in its work.
+		time.Sleep(time.Duration(rand.IntN(250)) * time.Millisecond) //nolint:gosec // a random moment
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if slices.Contains(out.all(), "ready") {
+			ready++
+		}
+		if n := site.sockets.Load(); n != 1 || site.open.Load() != 1 {
+			t.Fatalf("round %d: the page opened %d WebSockets, %d are open", round, n, site.open.Load())
+		}
+	}
+	t.Logf("%d owners killed, %d of them at work", total, ready)
+	if ready == 0 {
+		t.Error("no owner lived long enough to be killed at work")
+	}
+	epoch++
+	finishChaos(ctx, t, site, run, epoch, ref, downloads)
+}
+
+// askLater makes the page ask its question after a while, and leaves.
+func askLater(ctx context.Context, t *testing.T, run string, epoch uint64, ref browser.Ref, after time.Duration) {
+	t.Helper()
+	inst, err := local.New(run, epoch, nil).Reconnect(ctx, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tabs, err := page.Open(ctx, inst, &page.Options{Look: chaosLook})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab, err := tabs.Front(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browsertest.Attach(ctx, t, inst, target.ID(tab.ID())).Eval(ctx, t, "void ask("+strconv.Itoa(int(after.Milliseconds()))+")")
+	tabs.Close()
+	_ = inst.Release()
+}
+
+// finishChaos proves that all of it is still as it was.
+func finishChaos(ctx context.Context, t *testing.T, site *busySite, run string, epoch uint64, ref browser.Ref, downloads string) {
+	t.Helper()
+	inst, err := local.New(run, epoch, nil).Reconnect(ctx, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan string, 16)
+	inst.Conn().Root().On("Browser.downloadProgress", func(raw jsonv2.Value) { done <- string(raw) })
+	tabs, err := page.Open(ctx, inst, &page.Options{Look: chaosLook})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tabs.Close()
+	tab, err := tabs.Front(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := tab.Dialog(); d == nil || d.Kind != "confirm" || d.Message != "go on?" {
+		t.Fatalf("the question is not known any more: %+v", d)
+	}
+	if err := tab.Answer(ctx, true, ""); err != nil {
+		t.Fatal(err)
+	}
+	bare := browsertest.Attach(ctx, t, inst, target.ID(tab.ID()))
+	if got := bare.Eval(ctx, t, "window.answer + ' ' + innerWidth + 'x' + innerHeight + ' ' + document.title"); got != "true 777x555 busy" {
+		t.Fatalf("the page is %q", got)
+	}
+	beats := site.beats.Load()
+	browsertest.Eventually(t, answerWithin, "another message over the WebSocket", func() bool { return site.beats.Load() > beats })
+	close(site.finish)
+	for complete := false; !complete; {
+		select {
+		case raw := <-done:
+			complete = strings.Contains(raw, `"completed"`)
+		case <-time.After(answerWithin):
+			t.Fatal("the download did not end")
+		}
+	}
+	files, _ := filepath.Glob(filepath.Join(downloads, "*"))
+	if len(files) != 1 || site.served.Load() != 1 {
+		t.Fatalf("there are %d files, %d were served to the end", len(files), site.served.Load())
+	}
+	if info, err := os.Stat(files[0]); err != nil || info.Size() != downloadSize {
+		t.Fatalf("the download is not whole: %v, %v", info, err)
+	}
+}
+
+func TestAStoppedAndResumedOwnerCannotAct(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	site := newBusySite(t)
+	run := shortDir(t)
+	inst, err := local.New(run, 1, nil).Create(ctx, browser.Spec{ID: "ses_fence-1", KeepUntil: time.Now().Add(time.Minute), Policy: browsertest.Policy(site.Server)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := inst.Ref()
+	t.Cleanup(func() { browsertest.End(t, local.New(run, 1<<40, nil), ref) })
+	inst.Conn().Dispatch()
+	browsertest.NewTab(ctx, t, inst).Open(ctx, t, site.URL+"/")
+	_ = inst.Release()
+
+	old, said := owner(t, site.URL+"/", ownerJob{Run: run, Epoch: 2, Ref: ref})
+	t.Cleanup(func() { _ = old.Process.Kill(); _ = old.Wait() })
+	browsertest.Eventually(t, answerWithin, "the old owner at work", func() bool { return slices.Contains(said.all(), "ready") })
+	if err := old.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	now, err := local.New(run, 3, nil).Reconnect(ctx, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tabs, err := page.Open(ctx, now, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tabs.Close()
+	tab, err := tabs.Front(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tab.Navigate(ctx, site.URL+"/#new-owner", page.WaitCommit); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	browsertest.Eventually(t, answerWithin, "the old owner to notice", func() bool { return slices.Contains(said.all(), "lost") })
+	nav, err := tab.Here(ctx)
+	if err != nil || !strings.HasSuffix(nav.URL, "#new-owner") {
+		t.Fatalf("the page is at %q, %v", nav.URL, err)
+	}
+	// Nor can it come back: its epoch is over.
+	_, err = local.New(run, 2, nil).Reconnect(ctx, ref)
+	if fault.Of(err).Code != fault.BrowserLost || !strings.Contains(err.Error(), "taken over") {
+		t.Fatalf("the old epoch got %v", err)
+	}
+	if _, err := local.New(run, 4, nil).Reconnect(ctx, browser.Ref{Provider: local.Name, ID: "ses_other-1"}); err == nil {
+		t.Fatal("a browser that does not exist was found")
+	}
+}
+
+func TestEveryEndLeavesNothing(t *testing.T) {
+	for name, end := range map[string]struct {
+		do     func(t *testing.T, inst browser.Instance, procs processes)
+		within time.Duration
+	}{
+		"the owner ends it": {func(t *testing.T, inst browser.Instance, _ processes) {
+			if err := inst.End(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}, 0},
+		"the holder is killed":  {func(_ *testing.T, _ browser.Instance, p processes) { _ = syscall.Kill(p.holder, syscall.SIGKILL) }, 3 * time.Second},
+		"the browser is killed": {func(_ *testing.T, _ browser.Instance, p processes) { _ = syscall.Kill(p.browser, syscall.SIGKILL) }, 3 * time.Second},
+		"its time passes": {func(t *testing.T, inst browser.Instance, _ processes) {
+			if err := inst.KeepUntil(t.Context(), time.Now().Add(500*time.Millisecond)); err != nil {
+				t.Fatal(err)
+			}
+		}, 5 * time.Second},
+		"its time passes while nobody is connected": {func(t *testing.T, inst browser.Instance, _ processes) {
+			if err := inst.KeepUntil(t.Context(), time.Now().Add(500*time.Millisecond)); err != nil {
+				t.Fatal(err)
+			}
+			_ = inst.Release()
+		}, 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := browsertest.Context(t)
+			run := shortDir(t)
+			p := local.New(run, 1, nil)
+			ref := browser.Ref{Provider: local.Name, ID: "ses_end-" + strconv.Itoa(len(name))}
+			inst, err := p.Create(ctx, browser.Spec{ID: ref.ID, KeepUntil: time.Now().Add(time.Minute)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			inst.Conn().Dispatch()
+			tab := browsertest.NewTab(ctx, t, inst)
+			procs := processesOf(t, ref.ID)
+			if len(procs.all) < 4 {
+				t.Fatalf("only %v run: the test does not see the tree", procs.all)
+			}
+			failed := make(chan error, 1)
+			go func() { _, err := tab.TryEval(ctx, "new Promise(() => {})"); failed <- err }()
+			tab.Eval(ctx, t, "1")
+			began := time.Now()
+			end.do(t, inst, procs)
+			err = <-failed
+			if _, lost := cdp.IsLost(err); !lost {
+				t.Fatalf("a call in flight got %v", err)
+			}
+			if took := time.Since(began); strings.Contains(name, "killed") && took > time.Second {
+				t.Fatalf("the loss was noticed after %s", took)
+			}
+			browsertest.Eventually(t, end.within+time.Millisecond, "the end of every process", func() bool { return len(procs.alive()) == 0 })
+			browsertest.Eventually(t, end.within+time.Millisecond, "the end of the folder", func() bool {
+				own, err := p.Own(ctx, nil)
+				left, _ := os.ReadDir(run)
+				return err == nil && len(own) == 0 && len(left) == 0
+			})
+		})
+	}
+}
+
+// processes are a holder, its browser, and everything below them.
+type processes struct {
+	holder, browser int
+	all             []int
+}
+
+// processesOf finds them by the browser's name, which both command lines carry.
+func processesOf(t *testing.T, id string) processes {
+	t.Helper()
+	parents := map[int]int{}
+	var p processes
+	entries, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range entries {
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		parents[pid], _ = strconv.Atoi(fields[1])
+		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		args := strings.Split(string(cmdline), "\x00")
+		switch {
+		case len(args) > 2 && args[1] == "holder" && args[2] == id:
+			p.holder = pid
+		case strings.Contains(string(cmdline), id+"/profile") && slices.Contains(args, "--remote-debugging-pipe") && !strings.Contains(string(cmdline), "--type="):
+			p.browser = pid
+		}
+	}
+	if p.holder == 0 || p.browser == 0 {
+		t.Fatalf("the processes of %s were not found: %+v", id, p)
+	}
+	for pid := range parents {
+		for up := pid; up > 1; up = parents[up] {
+			if up == p.holder {
+				p.all = append(p.all, pid)
+				break
+			}
+		}
+	}
+	return p
+}
+
+// alive are those that still run; a zombie does not.
+func (p processes) alive() []int {
+	var out []int
+	for _, pid := range p.all {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err == nil && !strings.Contains(string(stat), ") Z ") {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// lines collects what a process says.
+type lines struct{ seen chan []string }
+
+func newLines(r io.Reader) *lines {
+	l := &lines{seen: make(chan []string, 1)}
+	l.seen <- nil
+	go func() {
+		for s := bufio.NewScanner(r); s.Scan(); {
+			l.seen <- append(<-l.seen, s.Text())
+		}
+	}()
+	return l
+}
+
+func (l *lines) all() []string {
+	got := <-l.seen
+	l.seen <- got
+	return slices.Clone(got)
+}

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tapin/internal/api"
+	"tapin/internal/config"
+	"tapin/internal/daemon"
+	"tapin/internal/fault"
+	"tapin/internal/secret"
+	"tapin/internal/sidecar"
+	"tapin/internal/store"
+)
+
+const configFile = "config.yaml"
+
+// homePath is the absolute path of the home, which need not exist.
+func (a *app) homePath() (string, error) {
+	path := a.home
+	if path == "" {
+		path = a.getenv("TAPIN_HOME")
+	}
+	if path == "" {
+		return a.env.Home()
+	}
+	return filepath.Abs(path)
+}
+
+// openHome opens the home and makes it if there is none.
+func (a *app) openHome() (*store.Home, error) {
+	path, err := a.homePath()
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(path, &store.Options{Logger: a.logger()})
+}
+
+// existingHome opens the home; nil if there is none. A question must not make one.
+func (a *app) existingHome() (*store.Home, error) {
+	path, err := a.homePath()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return store.Open(path, &store.Options{Logger: a.logger()})
+}
+
+// settings reads config.yaml, the environment and the flags.
+func (a *app) settings() (*config.Config, *config.Origins, error) {
+	path, err := a.homePath()
+	if err != nil {
+		return nil, nil, err
+	}
+	file := filepath.Join(path, configFile)
+	raw, err := os.ReadFile(file) //nolint:gosec // the owner chooses where the home is
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	return config.Load(config.Inputs{File: raw, FileName: a.tilde(file), Env: a.env.Environ, Set: a.set})
+}
+
+// logger writes to stderr, for the processes that run in the foreground.
+func (a *app) logger() *slog.Logger {
+	level := slog.LevelWarn
+	if a.verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(a.env.Stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// notRunning is what every command says that needs a running tapin.
+func (a *app) notRunning() error {
+	return fault.New(fault.Busy, "", "%w", api.ErrNotRunning).WithHint("Start it with: %s", a.command("up"))
+}
+
+// client is a client of the running sidecar with the owner's token.
+func (a *app) client(ctx context.Context) (*api.Client, error) {
+	home, err := a.existingHome()
+	if err != nil {
+		return nil, err
+	}
+	if home == nil {
+		return nil, a.notRunning()
+	}
+	defer func() { _ = home.Close() }()
+	return a.clientOf(ctx, home)
+}
+
+// A sidecar that is being started again is waited for this long.
+const restartWithin = 10 * time.Second
+
+// clientOf finds the sidecar of a home. It sends no token anywhere unless the
+// sidecar's lock is held: the port of one that is gone may be a stranger's.
+func (a *app) clientOf(ctx context.Context, home *store.Home) (*api.Client, error) {
+	done := a.progress("waiting for tapin to be ready")
+	defer done()
+	ctx, cancel := context.WithTimeout(ctx, restartWithin)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		address, running, err := serving(home)
+		if err != nil {
+			return nil, err
+		}
+		if !running {
+			return nil, a.notRunning()
+		}
+		if address != "" {
+			return clientAt(home, address)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, fault.New(fault.Busy, "", "tapin is running but not ready").
+				WithHint("Try again in a moment; if it stays so, see %s.", a.tilde(filepath.Join(home.Path(), "logs", "sidecar.log")))
+		}
+	}
+}
+
+// serving tells where the sidecar listens, or that none does yet, or that
+// nothing is running that would start one.
+func serving(home *store.Home) (address string, running bool, err error) {
+	_, sidecarHeld, err := home.LockHolder("sidecar")
+	if err != nil {
+		return "", false, err
+	}
+	if !sidecarHeld {
+		_, daemonHeld, err := home.LockHolder("daemon")
+		return "", daemonHeld, err
+	}
+	address, err = daemon.Control(home)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", true, nil
+	}
+	return address, true, err
+}
+
+func clientAt(home *store.Home, address string) (*api.Client, error) {
+	raw, err := home.Read(sidecar.OwnerTokenFile)
+	if err != nil {
+		return nil, fault.New(fault.Unauthorized, "read "+sidecar.OwnerTokenFile, "%w", err).
+			WithHint("Start tapin again; it makes the file.")
+	}
+	return api.NewClient("http://"+address, secret.New(strings.TrimSpace(string(raw))), nil)
+}
+
+// command is a line to copy that runs tapin with these words, for the same home.
+func (a *app) command(words ...string) string {
+	line := []string{shellWord(a.program)}
+	if a.home != "" {
+		if path, err := a.homePath(); err == nil {
+			line = append(line, "--home", shellWord(a.tilde(path)))
+		}
+	}
+	for _, w := range words {
+		line = append(line, shellWord(w))
+	}
+	return strings.Join(line, " ")
+}

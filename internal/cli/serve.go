@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"tapin/internal/browser/local/holder"
+	"tapin/internal/config"
+	"tapin/internal/daemon"
+	"tapin/internal/sidecar"
+	"tapin/internal/store"
+)
+
+// readyWord is what a process that was started by another says once it serves.
+const readyWord = "READY"
+
+func (a *app) sidecarCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "sidecar",
+		Short: "Run the part that drives browsers, by itself",
+		Long: `Runs the sidecar in the foreground: the sessions and their API, without the
+daemon that would start it again. "tapin up" is what you want; this is for
+process managers of your own. It prints READY once it serves.`,
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSidecar(cmd.Context()) },
+	}
+}
+
+func (a *app) runSidecar(ctx context.Context) error {
+	// Its stderr is a pipe to the daemon. When the daemon is killed, a line for
+	// the log must not end the sidecar too. Caught, not ignored: browsers would
+	// inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	cfg, _, err := a.settings()
+	if err != nil {
+		return err
+	}
+	home, err := a.openHome()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = home.Close() }()
+	return sidecar.Run(ctx, sidecar.Options{
+		Home: home, Config: cfg, Version: buildVersion(), Logger: a.processLogger(a.env.Stderr),
+		OnReady: func(string) { a.printf("%s\n", readyWord) },
+	})
+}
+
+func (a *app) holderCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "holder [NAME]",
+		Short:  "Hold one browser",
+		Hidden: true,
+		Args:   arguments(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return holder.Main(cmd.Context(), a.env.Stdin, a.env.Stdout, nil)
+		},
+	}
+}
+
+// daemonCommand is what up --background leaves running.
+func (a *app) daemonCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "daemon",
+		Short:  "Run the daemon without a screen",
+		Hidden: true,
+		Args:   arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // whoever started it has gone
+			cfg, _, err := a.settings()
+			if err != nil {
+				return err
+			}
+			home, err := a.openHome()
+			if err != nil {
+				return err
+			}
+			defer func() { _ = home.Close() }()
+			said := false
+			return a.runDaemon(cmd.Context(), home, cfg, func(s daemon.State) {
+				if s.Phase == daemon.Ready && !said {
+					said = true
+					a.printf("%s\n", readyWord)
+				}
+			})
+		},
+	}
+}
+
+// runDaemon runs the daemon with a sidecar made of this same program.
+func (a *app) runDaemon(ctx context.Context, home *store.Home, cfg *config.Config, onState func(daemon.State)) error {
+	log, err := daemon.OpenLog(home, "daemon.log", &daemon.LogOptions{Keep: cfg.Retention.Logs.Std()})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	command, err := a.self(home, "sidecar")
+	if err != nil {
+		return err
+	}
+	return daemon.Run(ctx, daemon.Options{
+		Home: home, Command: command, KeepLogs: cfg.Retention.Logs.Std(),
+		Logger: a.processLogger(log), OnState: onState,
+	})
+}
+
+// processLogger is the log of a process that runs for long.
+func (a *app) processLogger(w io.Writer) *slog.Logger {
+	level := slog.LevelInfo
+	if a.verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// self is the command that runs another part of tapin on the same home with the
+// same settings. It answers in JSON, so that its failure can be told as it is.
+func (a *app) self(home *store.Home, part string) ([]string, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	command := []string{program, "--json", "--home", home.Path()}
+	if a.verbose {
+		command = append(command, "--verbose")
+	}
+	for _, s := range a.set {
+		command = append(command, "--set", s)
+	}
+	return append(command, part), nil
+}
