@@ -3,6 +3,7 @@
 GO       ?= go
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 FUZZTIME ?= 30s
+CHAOS    ?= 50
 PKGS     ?= ./...
 
 # Two packages at a time: each may have a Chromium of its own running.
@@ -58,8 +59,8 @@ vuln: go $(TOOLS)/govulncheck ## look for known vulnerabilities, where the datab
 fuzz: go ## every fuzz target for FUZZTIME (30s) each
 	@scripts/fuzz.sh $(FUZZTIME) $(PKGS)
 
-chaos: setup cc ## the crash tests in full: kills at every step; up to an hour
-	TAPIN_CHAOS=full CGO_ENABLED=1 $(GO) test -race -run Chaos -count=1 -p 1 -timeout 60m $(PKGS)
+chaos: setup cc ## the crash tests in full: CHAOS (50) kills each
+	TAPIN_CHAOS=$(CHAOS) CGO_ENABLED=1 $(GO) test -race -run Chaos -count=1 -p 1 -timeout 60m $(PKGS)
 
 soak: setup ## the long-running tests: memory and speed must stay flat
 	TAPIN_TEST_SOAK=1 $(GO) test -run Soak -count=1 -p 1 -v -timeout 120m $(PKGS)

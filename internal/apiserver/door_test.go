@@ -289,14 +289,10 @@ func TestAFullServerSaysSoAndStaysHealthy(t *testing.T) {
 			ended <- err
 		}()
 	}
-	for {
-		a := f.do(t, "GET", "/sessions", "", nil)
-		if a.status == 503 {
-			if a.body["error"] != "BUSY" || a.header.Get("Retry-After") == "" {
-				t.Fatalf("got %s", a.raw)
-			}
-			break
-		}
+	<-f.room.active.blocked
+	<-f.room.active.blocked
+	if a := f.do(t, "GET", "/sessions", "", nil); a.status != 503 || a.body["error"] != "BUSY" || a.header.Get("Retry-After") == "" {
+		t.Fatalf("got %d %s", a.status, a.raw)
 	}
 	if a := f.do(t, "GET", "/health", "", map[string]string{"Authorization": ""}); a.status != 200 {
 		t.Errorf("health: %d", a.status)
@@ -310,11 +306,7 @@ func TestAFullServerSaysSoAndStaysHealthy(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	for f.do(t, "GET", "/sessions", "", nil).status != 200 { // the slots come back
-		if t.Context().Err() != nil {
-			t.Fatal("the slots did not come back")
-		}
-	}
+	eventually(t, "the slots come back", func() bool { return f.do(t, "GET", "/sessions", "", nil).status == 200 })
 }
 
 func TestANewcomerTakesThePlaceOfAnIdleStranger(t *testing.T) {
@@ -349,11 +341,7 @@ func TestShutdownLetsCallsEndAndThenCutsThemOff(t *testing.T) {
 		_, err := f.agent.Navigate(context.Background(), "", api.NavigateRequest{URL: "block:"})
 		ended <- err
 	}()
-	for !strings.Contains(f.do(t, "GET", "/metrics", "", nil).raw, "tapin_http_in_flight 2") {
-		if t.Context().Err() != nil {
-			t.Fatal("the call did not arrive")
-		}
-	}
+	<-f.room.active.blocked
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := f.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {

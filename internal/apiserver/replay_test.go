@@ -62,11 +62,7 @@ func TestRepetitionsWaitForTheFirstStart(t *testing.T) {
 			ids[i] = a.SessionID
 		})
 	}
-	for !strings.Contains(f.do(t, "GET", "/metrics", "", nil).raw, "tapin_http_in_flight 9") {
-		if t.Context().Err() != nil {
-			t.Fatal("the starts did not arrive")
-		}
-	}
+	eventually(t, "the starts arrive", func() bool { return f.gauge(t, "tapin_http_in_flight") == 8 })
 	close(f.room.block)
 	wg.Wait()
 	for _, id := range ids {
@@ -86,11 +82,7 @@ func TestAStartGoesOnWhenItsCallerHangsUp(t *testing.T) {
 		_, err := f.agent.Start(ctx, api.StartRequest{IdempotencyKey: "k"})
 		ended <- err
 	}()
-	for !strings.Contains(f.do(t, "GET", "/metrics", "", nil).raw, "tapin_http_in_flight 2") {
-		if t.Context().Err() != nil {
-			t.Fatal("the start did not arrive")
-		}
-	}
+	eventually(t, "the starts arrive", func() bool { return f.gauge(t, "tapin_http_in_flight") == 1 })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)

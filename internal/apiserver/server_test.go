@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -71,7 +72,7 @@ func (r *room) Start(ctx context.Context, o session.StartOptions) (*tab, error) 
 		return nil, fault.New(fault.SessionActive, "start", "session %s is active", r.active.id).With("session_id", r.active.id)
 	}
 	r.started++
-	r.active = &tab{id: fmt.Sprintf("ses_%d", r.started), options: o, url: o.URL, since: time.Now()}
+	r.active = &tab{id: fmt.Sprintf("ses_%d", r.started), options: o, url: o.URL, since: time.Now(), blocked: make(chan struct{}, 8)}
 	return r.active, nil
 }
 
@@ -124,6 +125,7 @@ type tab struct {
 	shots   int
 	noShots error
 	garbled bool
+	blocked chan struct{} // told when an action waits for its caller to leave
 }
 
 func (b *tab) Info() session.Info {
@@ -145,6 +147,7 @@ func (b *tab) Navigate(ctx context.Context, url, wait string) (page.Navigation, 
 	case url == "panic:":
 		panic("secret-panic-value")
 	case url == "block:":
+		b.blocked <- struct{}{}
 		<-ctx.Done()
 		return page.Navigation{}, ctx.Err()
 	case url == "broken:":
@@ -344,4 +347,31 @@ func (l *lockedBuffer) size() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Cap()
+}
+
+// eventually asks until the answer is yes; it is for what another goroutine
+// does without a word.
+func eventually(t *testing.T, what string, yes func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(30 * time.Second); !yes(); runtime.Gosched() {
+		if time.Now().After(limit) {
+			t.Fatalf("it never came to this: %s", what)
+		}
+	}
+}
+
+// gauge reads a figure of the server without asking the server.
+func (f *fixture) gauge(t *testing.T, name string) int {
+	t.Helper()
+	families, err := f.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			return int(family.GetMetric()[0].GetGauge().GetValue())
+		}
+	}
+	t.Fatalf("there is no figure %s", name)
+	return 0
 }

@@ -79,6 +79,7 @@ type State struct {
 const (
 	EventGap     = "Tapin.gap"     // Gap
 	EventBlocked = "Tapin.blocked" // egress.Block
+	EventFailed  = "Tapin.failed"  // egress.Failure
 )
 
 // Gap tells a client that follows another on the same browser that the replay

@@ -6,7 +6,6 @@ package cdp
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -172,7 +171,7 @@ func (c *Conn) read() {
 		}
 		m, err := parse(raw)
 		if err != nil {
-			c.lose(errors.New("the browser sent something that is not a protocol message"))
+			c.lose(&Lost{Cause: "the browser sent something that is not a protocol message"})
 			return
 		}
 		if m.ID != 0 {
@@ -180,7 +179,7 @@ func (c *Conn) read() {
 			continue
 		}
 		if !c.events.push(m) {
-			c.lose(errors.New("events came faster than they were handled"))
+			c.lose(&Lost{Cause: "events came faster than they were handled"})
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Headers by which an answer of the proxy itself is told from one of a site.
@@ -33,13 +34,29 @@ body { font: 1rem/1.5 system-ui, sans-serif; max-width: 32rem; margin: 20vh auto
 </html>
 `
 
+// Failure is a target that the policy allows and that could not be reached. The
+// browser sees only that its proxy failed; this says why.
+type Failure struct {
+	Host string    `json:"host"`
+	Port uint16    `json:"port"`
+	Kind string    `json:"kind"` // dns, refused, timeout, unreachable, reset, upstream, failed
+	At   time.Time `json:"at"`
+}
+
 // answerError turns the failure of a dial or an exchange into an answer.
-func answerError(w http.ResponseWriter, r *http.Request, err error) {
+func (p *Proxy) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		deny(w, r, refusal.Block.Rule)
 		return
 	}
 	status, kind := statusOf(err)
+	authority := r.URL.Host
+	if r.Method == http.MethodConnect {
+		authority = r.Host
+	}
+	if t, err := parseAuthority(authority, "http"); err == nil && p.onFailure != nil && r.Context().Err() == nil {
+		p.onFailure(Failure{Host: t.host(), Port: t.port, Kind: kind, At: time.Now()})
+	}
 	fail(w, r, status, kind)
 }
 

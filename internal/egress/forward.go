@@ -41,7 +41,7 @@ func (p *Proxy) newForward() *httputil.ReverseProxy {
 			}
 			return nil
 		},
-		ErrorHandler: answerError,
+		ErrorHandler: p.answerError,
 	}
 }
 

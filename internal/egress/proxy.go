@@ -20,11 +20,14 @@ const maxClients = 1024
 
 // ProxyOptions of NewProxy; nil means defaults.
 type ProxyOptions struct {
-	Resolver Resolver      // nil means the system's
-	OnBlock  func(Block)   // called before the refusal is written; must be quick
-	Upstream *Upstream     // nil means to connect directly
-	Timeout  time.Duration // for resolving and connecting together; 0 means 30 s
-	Logger   *slog.Logger  // nil means silence
+	Resolver Resolver    // nil means the system's
+	OnBlock  func(Block) // called before the refusal is written; must be quick
+	// OnFailure is called before the browser is told that an allowed target
+	// cannot be reached; must be quick.
+	OnFailure func(Failure)
+	Upstream  *Upstream     // nil means to connect directly
+	Timeout   time.Duration // for resolving and connecting together; 0 means 30 s
+	Logger    *slog.Logger  // nil means silence
 }
 
 // Proxy is the forward proxy of one browser: absolute-form requests for http,
@@ -39,6 +42,7 @@ type Proxy struct {
 	forward   *httputil.ReverseProxy
 	server    *http.Server
 	onBlock   func(Block)
+	onFailure func(Failure)
 	log       *slog.Logger
 
 	rules   atomic.Pointer[Rules]
@@ -63,11 +67,12 @@ func NewProxy(opts *ProxyOptions) *Proxy {
 		opts = &ProxyOptions{}
 	}
 	p := &Proxy{
-		onBlock: opts.OnBlock,
-		log:     opts.Logger,
-		limit:   maxClients,
-		tunnels: map[*tunnel]struct{}{},
-		counts:  map[string]uint64{},
+		onBlock:   opts.OnBlock,
+		onFailure: opts.OnFailure,
+		log:       opts.Logger,
+		limit:     maxClients,
+		tunnels:   map[*tunnel]struct{}{},
+		counts:    map[string]uint64{},
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)

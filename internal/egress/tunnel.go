@@ -40,7 +40,7 @@ func (p *Proxy) serveConnect(w http.ResponseWriter, r *http.Request) {
 	}
 	origin, err := p.dial(withScheme(r.Context(), scheme), "tcp", r.Host)
 	if err != nil {
-		answerError(w, r, err)
+		p.answerError(w, r, err)
 		return
 	}
 	client, buffered, err := http.NewResponseController(w).Hijack()

@@ -5,60 +5,102 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"tapin/internal/egress"
 	"tapin/internal/fault"
 )
 
-// keptBlocks bounds the refusals that are remembered; only those of the
+// keptNews bounds what is remembered of the guard; only the news of the
 // navigation under way are ever asked for.
-const keptBlocks = 64
+const keptNews = 64
 
-func (t *Tabs) blocked(b egress.Block) {
+// guardNews is what the network guard told: what it refused, and what it could
+// not reach. The browser itself only knows that its proxy said no.
+type guardNews struct {
+	mu       sync.Mutex
+	blocks   []egress.Block
+	failures []egress.Failure
+}
+
+func (g *guardNews) blocked(b egress.Block) {
 	if b.Vendor {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.blocks = append(t.blocks, b)
-	if len(t.blocks) > keptBlocks {
-		t.blocks = t.blocks[len(t.blocks)-keptBlocks:]
-	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.blocks = lastOf(append(g.blocks, b))
 }
 
-// refused is the guard's last refusal since then of that address, of any where
-// it is empty. It shows as the guard's own page over plain HTTP, and as a failed
-// tunnel over TLS.
-func (t *Tabs) refused(since time.Time, address string) *egress.Block {
-	host, port := "", ""
-	if address != "" {
-		u, err := url.Parse(address)
-		if err != nil || u.Hostname() == "" {
-			return nil
-		}
-		host, port = u.Hostname(), u.Port()
-		if port == "" {
-			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-		}
+func (g *guardNews) failed(f egress.Failure) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failures = lastOf(append(g.failures, f))
+}
+
+func lastOf[T any](list []T) []T { return list[max(0, len(list)-keptNews):] }
+
+// verdict is the fault behind a navigation to that address that began then, nil
+// when the guard had no part in it. It shows as the guard's own page over plain
+// HTTP, and as a failed tunnel over TLS; after a redirect the tunnel's address is
+// not told, and the last news must be the one.
+func (g *guardNews) verdict(op, address string, since time.Time, tunnel bool) error {
+	host, port := hostPort(address)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	is := func(h string, p uint16) bool {
+		return strings.EqualFold(strings.Trim(h, "[]"), host) && strconv.Itoa(int(p)) == port
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, b := range slices.Backward(t.blocks) {
-		if b.At.Before(since) {
-			return nil
+	for _, exact := range []bool{true, false} {
+		if !exact && !tunnel {
+			break
 		}
-		if host == "" || strings.EqualFold(strings.Trim(b.Host, "[]"), host) && strconv.Itoa(int(b.Port)) == port {
-			return &b
+		for _, b := range slices.Backward(g.blocks) {
+			if !b.At.Before(since) && (!exact || is(b.Host, b.Port)) {
+				return blockedFault(op, b)
+			}
+		}
+		for _, f := range slices.Backward(g.failures) {
+			if !f.At.Before(since) && (!exact || is(f.Host, f.Port)) {
+				return fault.New(fault.NavigationFailed, op, "%s: %s", f.Host, failureReason(f.Kind)).With("reason", f.Kind)
+			}
 		}
 	}
 	return nil
 }
 
-func blockedFault(op string, b *egress.Block) error {
+func hostPort(address string) (host, port string) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", ""
+	}
+	port = u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Hostname(), port
+}
+
+func blockedFault(op string, b egress.Block) error {
 	f := fault.New(fault.BlockedTarget, op, "the network guard refused %s (rule %s)", b.Host, b.Rule).With("rule", b.Rule).With("host", b.Host)
 	if b.Hint != "" {
 		return f.WithHint("%s", b.Hint)
 	}
 	return f
+}
+
+// failureReason says it as the browser would without a proxy.
+func failureReason(kind string) string {
+	if reason, ok := map[string]string{
+		"dns":         "the name cannot be resolved (net::ERR_NAME_NOT_RESOLVED)",
+		"refused":     "the connection was refused (net::ERR_CONNECTION_REFUSED)",
+		"timeout":     "the connection timed out (net::ERR_CONNECTION_TIMED_OUT)",
+		"unreachable": "the address cannot be reached (net::ERR_ADDRESS_UNREACHABLE)",
+		"reset":       "the connection was closed (net::ERR_CONNECTION_CLOSED)",
+		"upstream":    "the upstream proxy failed (net::ERR_PROXY_CONNECTION_FAILED)",
+	}[kind]; ok {
+		return reason
+	}
+	return "the connection failed (net::ERR_CONNECTION_FAILED)"
 }

@@ -111,6 +111,13 @@ func disguise(userAgent string) []cdp.Step {
 	}}}
 }
 
+// discover makes the browser tell what its pages are called.
+func discover() cdp.Step {
+	return cdp.Step{Method: target.SetDiscoverTargets.Method, Params: target.SetDiscoverTargetsParams{
+		Discover: true, Filter: target.Filter{{Type: "page"}},
+	}}
+}
+
 func goOn() cdp.Step {
 	return cdp.Step{Method: runtime.RunIfWaitingForDebugger.Method, Params: struct{}{}}
 }

@@ -119,8 +119,8 @@ func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(cont
 	}
 	nav, err := t.Here(ctx)
 	nav.Took = time.Since(began)
-	if b := t.tabs.refused(began, nav.URL); b != nil {
-		return Navigation{}, blockedFault(op, b)
+	if err == nil {
+		err = t.tabs.guard.verdict(op, nav.URL, began, false)
 	}
 	return nav, err
 }
@@ -128,12 +128,8 @@ func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(cont
 // explain gives a failed navigation its code.
 func (t *Tab) explain(op string, began time.Time, err error) error {
 	if f, ok := errors.AsType[*failure](err); ok {
-		if b := t.tabs.refused(began, f.url); b != nil {
-			return blockedFault(op, b)
-		}
-		// A redirect that was refused: the browser names the tunnel, not the address.
-		if b := t.tabs.refused(began, ""); b != nil && f.reason == "net::ERR_TUNNEL_CONNECTION_FAILED" {
-			return blockedFault(op, b)
+		if told := t.tabs.guard.verdict(op, f.url, began, f.reason == "net::ERR_TUNNEL_CONNECTION_FAILED"); told != nil {
+			return told
 		}
 		return fault.New(fault.NavigationFailed, op, "%s", f.reason)
 	}

@@ -49,10 +49,11 @@ type Tabs struct {
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
 
-	mu     sync.Mutex
-	stack  []*Tab // the last one is in front
-	blocks []egress.Block
-	gap    bool // the replay is over: tabs from here on are new
+	guard guardNews
+
+	mu    sync.Mutex
+	stack []*Tab // the last one is in front
+	gap   bool   // the replay is over: tabs from here on are new
 }
 
 // Open takes the tabs of an instance under control and makes sure that there is one.
@@ -85,12 +86,8 @@ func (t *Tabs) listen() {
 		defer t.mu.Unlock()
 		t.gap = true
 	})
-	t.root.On(browser.EventBlocked, func(raw jsonv2.Value) {
-		var b egress.Block
-		if jsonv2.Unmarshal(raw, &b) == nil {
-			t.blocked(b)
-		}
-	})
+	cdp.Listen(t.root, proto.Event[egress.Block]{Method: browser.EventBlocked}, t.guard.blocked)
+	cdp.Listen(t.root, proto.Event[egress.Failure]{Method: browser.EventFailed}, t.guard.failed)
 }
 
 // begin attaches to what is there. In a browser that is all ours the browser
@@ -98,7 +95,7 @@ func (t *Tabs) listen() {
 // shared one we attach to our own only, and others never notice us.
 func (t *Tabs) begin(ctx context.Context) error {
 	if t.inst.Exclusive() {
-		if err := t.root.Setup(ctx, autoAttach()); err != nil {
+		if err := t.root.Setup(ctx, discover(), autoAttach()); err != nil {
 			return fmt.Errorf("follow the tabs: %w", err)
 		}
 	} else if err := t.adopt(ctx); err != nil {
@@ -118,7 +115,7 @@ func (t *Tabs) adopt(ctx context.Context) error {
 		return fmt.Errorf("ask the browser for its version: %w", err)
 	}
 	t.agent = disguise(version.UserAgent)
-	if err := t.root.Setup(ctx, cdp.Step{Method: target.SetDiscoverTargets.Method, Params: target.SetDiscoverTargetsParams{Discover: true}}); err != nil {
+	if err := t.root.Setup(ctx, discover()); err != nil {
 		return fmt.Errorf("follow the tabs: %w", err)
 	}
 	got, err := proto.Call(ctx, t.root, target.GetTargets, target.GetTargetsParams{})

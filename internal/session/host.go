@@ -300,13 +300,13 @@ func (h *Host) end(ctx context.Context, s *Session, reason string) (Stopped, err
 			// other ways.
 			err = s.provider.End(ctx, s.inst.Ref())
 		}
+		if err == nil {
+			err = h.records.close(ctx, s.rec, reason)
+		}
 		h.mu.Lock()
 		delete(h.sessions, s.ID())
 		h.lastEnd = reason
 		h.mu.Unlock()
-		if err == nil {
-			err = h.records.close(ctx, s.rec, reason)
-		}
 		h.journal(event.Entry{At: began, Who: who(reason), What: "session.stop", Session: s.ID(), Took: time.Since(began), Outcome: outcome(err)})
 		return Stopped{ID: s.ID()}, err
 	})

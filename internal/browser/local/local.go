@@ -96,8 +96,8 @@ func (p *Provider) Create(ctx context.Context, spec browser.Spec) (browser.Insta
 	if err != nil {
 		return nil, fault.Wrap(fault.SessionCreateFailed, op, err)
 	}
-	defer func() { _ = lock.Close() }()
 	err = p.spawn(ctx, dir, lock, chromium, spec)
+	_ = lock.Close() // the holder has it now
 	if err == nil {
 		var inst *instance
 		if inst, err = p.connect(ctx, spec.ID, dir); err == nil {
@@ -107,7 +107,7 @@ func (p *Provider) Create(ctx context.Context, spec browser.Spec) (browser.Insta
 			_ = inst.End(context.WithoutCancel(ctx))
 		}
 	}
-	p.sweep(context.WithoutCancel(ctx), dir)
+	p.clear(context.WithoutCancel(ctx), dir)
 	if lost, ok := cdp.IsLost(err); ok {
 		err = lost
 	}
@@ -264,7 +264,8 @@ func (p *Provider) End(ctx context.Context, ref browser.Ref) error {
 	}
 	inst, err := p.connect(ctx, ref.ID, dir)
 	if err != nil {
-		if p.sweep(ctx, dir) {
+		// It may be on its way out.
+		if p.clear(ctx, dir) {
 			return nil
 		}
 		return err

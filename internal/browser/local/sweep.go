@@ -41,6 +41,13 @@ func (p *Provider) remove(ctx context.Context, dir string) bool {
 	}
 }
 
+// clear waits for a holder that is about to end, and removes its folder.
+func (p *Provider) clear(ctx context.Context, dir string) bool {
+	ctx, cancel := context.WithTimeout(ctx, endWithin)
+	defer cancel()
+	return takePulse(dir).awaitEnd(ctx) && p.sweep(ctx, dir)
+}
+
 // pulse is the lock of a living holder, opened while its folder exists: it can
 // be taken at the very moment the holder's process is gone, whatever became of
 // the folder.

@@ -94,6 +94,8 @@ func (c *Client) Read() ([]byte, error) {
 			return event(browser.EventGap, payload), nil
 		case frameBlocked:
 			return event(browser.EventBlocked, payload), nil
+		case frameFailed:
+			return event(browser.EventFailed, payload), nil
 		case frameAnswer:
 			var a reply
 			if json.Unmarshal(payload, &a) == nil {

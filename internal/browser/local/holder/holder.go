@@ -92,7 +92,7 @@ func start(cfg Config, opts *Options) (*holder, error) {
 	}
 	h := &holder{cfg: cfg, table: newTable(), ended: make(chan struct{}), ownID: ownIDs, keepUntil: cfg.KeepUntil}
 
-	guard := &egress.ProxyOptions{Resolver: opts.Resolver, OnBlock: h.blocked}
+	guard := &egress.ProxyOptions{Resolver: opts.Resolver, OnBlock: h.blocked, OnFailure: h.failed}
 	if cfg.Upstream != "" {
 		up, err := egress.ParseUpstream(secret.New(cfg.Upstream))
 		if err != nil {
@@ -285,6 +285,17 @@ func (h *holder) ackLater(key frameKey) {
 		"params": map[string]any{"sessionId": key.cast},
 	})
 	time.AfterFunc(idleAck, func() { _ = h.browser.write(raw, h.ended) })
+}
+
+// failed is called by the guard before it answers the browser, for what it would
+// have let through.
+func (h *holder) failed(f egress.Failure) {
+	payload, _ := json.Marshal(f)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.client != nil {
+		h.client.out.push(frameFailed, payload)
+	}
 }
 
 // blocked is called by the guard before it answers the browser, so that the

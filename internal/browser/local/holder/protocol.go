@@ -34,6 +34,7 @@ const (
 	frameAnswer  byte = 'a' // answer to a request
 	frameGap     byte = 'g' // browser.Gap: the end of the replay
 	frameBlocked byte = 'b' // egress.Block
+	frameFailed  byte = 'f' // egress.Failure
 	frameLost    byte = 'l' // lost: the browser is gone
 )
 

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"tapin/internal/config"
+	"tapin/internal/daemon"
+	"tapin/internal/egress"
+	"tapin/internal/fault"
+	"tapin/internal/store"
+)
+
+// verdict is what the doctor thinks of one thing.
+type verdict string
+
+const (
+	good verdict = "ok"
+	note verdict = "note" // nothing to mend, but worth knowing
+	warn verdict = "warning"
+	bad  verdict = "problem"
+)
+
+// finding is one line of the doctor's.
+type finding struct {
+	Name    string  `json:"name"`
+	Verdict verdict `json:"verdict"`
+	Text    string  `json:"text"`
+	Fix     string  `json:"fix,omitempty"`
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Look for anything amiss, and say how to mend it",
+		Long: `Looks at the settings, the home, the browser, the ports, the key and the
+network. It changes nothing, and fails only if something must be mended.`,
+		Example: "  tapin doctor\n  tapin doctor --json",
+		Args:    arguments(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+	}
+}
+
+func (a *app) doctor(ctx context.Context) error {
+	done := a.progress("looking around")
+	defer done()
+	findings := a.examine(ctx)
+	done()
+	problems := 0
+	for _, f := range findings {
+		if f.Verdict == bad {
+			problems++
+		}
+	}
+	answer := struct {
+		Healthy  bool      `json:"healthy"`
+		Findings []finding `json:"findings"`
+	}{problems == 0, findings}
+	if err := a.answer(answer, func() { a.tellFindings(findings, problems) }); err != nil {
+		return err
+	}
+	if problems > 0 {
+		return exit(fault.ExitFailure)
+	}
+	return nil
+}
+
+// examine looks at everything. One thing that is broken does not keep it from
+// looking at the next.
+func (a *app) examine(ctx context.Context) []finding {
+	b := build()
+	found := []finding{{Name: "tapin", Verdict: good, Text: fmt.Sprintf("%s, %s, %s", b.Version, b.Go, b.Platform)}}
+	cfg, _, err := a.settings()
+	if err != nil {
+		found = append(found, trouble("settings", bad, err))
+		cfg = config.Default()
+	} else {
+		found = append(found, finding{Name: "settings", Verdict: good, Text: "They are valid."})
+	}
+	home, err := a.existingHome()
+	var running daemon.Running
+	switch {
+	case err != nil:
+		found = append(found, trouble("home", bad, err))
+	case home == nil:
+		path, _ := a.homePath()
+		found = append(found, finding{Name: "home", Verdict: note, Text: a.tilde(path) + " does not exist yet.", Fix: a.command("up") + " makes it."})
+	default:
+		defer func() { _ = home.Close() }()
+		found = append(found, a.examineHome(home), examineDisk(home.Path()))
+		var f finding
+		running, f = a.examineRunning(home)
+		found = append(found, f, a.examineVault(ctx, home))
+	}
+	found = append(found, a.examinePorts(cfg, home, running)...)
+	found = append(found, a.examineBrowser(cfg)...)
+	found = append(found, examineClock(home))
+	for _, f := range egress.Diagnose(ctx, nil) {
+		// A network that is down is not tapin's to mend, so no problem of ours.
+		v := good
+		if !f.OK {
+			v = warn
+		}
+		found = append(found, finding{Name: "network", Verdict: v, Text: f.Text, Fix: f.Fix})
+	}
+	return append(found, finding{Name: "boundary", Verdict: note,
+		Text: "Agents that run as this user can read what this user can, the owner's token too."})
+}
+
+// trouble is a finding made of an error.
+func trouble(name string, v verdict, err error) finding {
+	f := fault.Of(err)
+	text := f.Details()
+	if f.Code == fault.Internal && fromSystem(err) {
+		text = err.Error()
+	}
+	return finding{Name: name, Verdict: v, Text: text, Fix: f.Advice()}
+}
+
+func (a *app) tellFindings(findings []finding, problems int) {
+	p, width := a.paint(a.env.Stdout), 0
+	for _, f := range findings {
+		width = max(width, len(f.Name))
+	}
+	marks := map[verdict]string{good: p.green("✓"), note: p.dim("·"), warn: p.yellow("!"), bad: p.red("✗")}
+	warnings, last := 0, ""
+	for _, f := range findings {
+		label := f.Name
+		if label == last {
+			label = ""
+		}
+		last = f.Name
+		if f.Verdict == warn {
+			warnings++
+		}
+		a.printf("%s %s  %s\n", marks[f.Verdict], p.dim(pad(label, width)), indented(f.Text, width+4))
+		if f.Fix != "" {
+			a.printf("%s%s %s\n", pad("", width+4), p.bold("→"), indented(f.Fix, width+6))
+		}
+	}
+	a.printf("\n")
+	switch {
+	case problems > 0:
+		a.printf("%s\n", p.red(count(problems, "thing")+" must be mended."))
+	case warnings > 0:
+		a.printf("tapin can work; %s could be better.\n", count(warnings, "thing"))
+	default:
+		a.printf("%s\n", p.green("All is well."))
+	}
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (a *app) examineRunning(home *store.Home) (daemon.Running, finding) {
+	f := finding{Name: "running", Verdict: good}
+	log := "Its log is " + a.tilde(filepath.Join(home.Path(), "logs", "sidecar.log")) + "."
+	running, err := daemon.Find(home)
+	switch {
+	case err != nil:
+		return running, trouble("running", warn, err)
+	case running.Daemon != 0:
+		f.Text = fmt.Sprintf("Daemon %d with sidecar %d. %s", running.Daemon, running.Sidecar, log)
+	case running.Sidecar != 0:
+		f.Verdict, f.Text = warn, fmt.Sprintf("Sidecar %d without a daemon: it is not started again if it ends. %s", running.Sidecar, log)
+		f.Fix = a.command("up") + " takes it over."
+	default:
+		f.Verdict, f.Text, f.Fix = note, "tapin is not running. "+log, a.command("up")+" starts it."
+	}
+	return running, f
+}

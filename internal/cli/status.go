@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tapin/internal/api"
+	"tapin/internal/daemon"
+)
+
+type statusAnswer struct {
+	Daemon  int         `json:"daemon_pid,omitempty"`
+	Sidecar int         `json:"sidecar_pid"`
+	Control string      `json:"control"`
+	Home    string      `json:"home"`
+	Health  *api.Health `json:"health"`
+	Session *api.Status `json:"session"`
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "status",
+		Short:   "What runs, and what the browser shows",
+		Example: "  tapin status\n  tapin status --json",
+		Args:    arguments(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context()) },
+	}
+}
+
+func (a *app) status(ctx context.Context) error {
+	home, err := a.existingHome()
+	if err != nil {
+		return err
+	}
+	if home == nil {
+		return a.notRunning()
+	}
+	defer func() { _ = home.Close() }()
+	client, err := a.clientOf(ctx, home)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	answer := statusAnswer{Home: home.Path()}
+	if answer.Health, err = client.Health(ctx); err != nil {
+		return err
+	}
+	if answer.Session, err = client.Status(ctx, ""); err != nil {
+		return err
+	}
+	running, err := daemon.Find(home)
+	if err != nil {
+		return err
+	}
+	answer.Daemon, answer.Sidecar = running.Daemon, running.Sidecar
+	if answer.Control, err = daemon.Control(home); err != nil {
+		return err
+	}
+	return a.answer(answer, func() { a.tellStatus(answer) })
+}
+
+func (a *app) tellStatus(s statusAnswer) {
+	p := a.paint(a.env.Stdout)
+	up := time.Duration(s.Health.UptimeS) * time.Second
+	rows := []row{
+		{"tapin", fmt.Sprintf("%s %s at http://%s, up %s", p.green("✓"), clean(s.Health.Version), clean(s.Control), up)},
+		{"home", a.tilde(s.Home)},
+	}
+	if s.Daemon == 0 {
+		rows = append(rows, row{"daemon", p.yellow("!") + " none: a sidecar that ends is not started again"})
+	}
+	if !s.Session.Active {
+		a.rows("", append(rows, row{"session", "none; open one with: " + a.command("open", "https://example.com")})...)
+		return
+	}
+	driver := "the agent drives"
+	if s.Session.Driver == "human" {
+		driver = "a person drives"
+	}
+	rows = append(rows,
+		row{"session", fmt.Sprintf("%s, %s, %s", clean(s.Session.SessionID), clean(s.Session.Provider), driver)},
+		row{"url", clean(s.Session.URL)},
+		row{"title", clean(s.Session.Title)},
+	)
+	if len(s.Session.Tabs) > 1 {
+		rows = append(rows, row{"tabs", fmt.Sprint(len(s.Session.Tabs))})
+	}
+	for _, d := range s.Session.Dialogs {
+		rows = append(rows, row{"dialog", p.yellow("!") + " " + clean(d.Kind) + ": " + clean(d.Message)})
+	}
+	if !s.Session.Deadline.IsZero() {
+		rows = append(rows, row{"ends", "in " + time.Until(s.Session.Deadline).Round(time.Second).String()})
+	}
+	a.rows("", rows...)
+}
