@@ -85,7 +85,8 @@ func (s *screen) detach(ctx context.Context) (pid int, err error) {
 	select {
 	case err = <-heard:
 		if err == nil {
-			return cmd.Process.Pid, cmd.Process.Release()
+			pid = cmd.Process.Pid
+			return pid, cmd.Process.Release()
 		}
 	case <-ctx.Done():
 		err = ctx.Err()

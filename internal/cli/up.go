@@ -80,19 +80,11 @@ func (s *screen) foreground(ctx context.Context) error {
 		select {
 		case err := <-ended:
 			done()
-			if err == nil && shown {
-				s.goodbye()
-			}
-			return err
+			return s.goodbye(err)
 		case <-ctx.Done():
-			if shown {
-				s.ending()
-			}
-			err := <-ended
-			if err == nil && shown {
-				s.goodbye()
-			}
-			return err
+			done()
+			s.ending()
+			return s.goodbye(<-ended)
 		case st := <-states:
 			done()
 			if st.Phase == daemon.Ready && !shown {
@@ -172,10 +164,12 @@ type screen struct {
 	began   time.Time
 }
 
-func (s *screen) goodbye() {
-	if !s.app.json {
+// goodbye is the last line of an orderly end.
+func (s *screen) goodbye(err error) error {
+	if err == nil && !s.app.json {
 		s.app.printf("  Goodbye. Nothing of tapin is running any more.\n")
 	}
+	return err
 }
 
 func (s *screen) ending() {

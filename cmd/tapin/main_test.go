@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"tapin": main})
+}
+
+// TestScripts runs the program as a person would, on a real Chromium.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			site := httptest.NewServer(http.HandlerFunc(page))
+			env.Defer(site.Close)
+			home := filepath.Join(env.WorkDir, "h")
+			env.Defer(func() { endAll(home) })
+			env.Vars = append(env.Vars,
+				"SITE="+site.URL, "HOME="+env.WorkDir, "TAPIN_HOME="+home, "TAPIN_CHROME="+os.Getenv("TAPIN_CHROME"),
+				"TAPIN_LISTEN_CONTROL=127.0.0.1:0", "TAPIN_LISTEN_PUBLIC=127.0.0.1:0")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"pick":     pick,
+			"same":     same,
+			"signal":   sendSignal,
+			"await":    await,
+			"gone":     gone,
+			"nothing":  nothing,
+			"nosecret": noSecret,
+			"isimage":  isImage,
+			"mode":     mode,
+		},
+	})
+}
+
+// page is the site under test. Its title tries to steer the terminal.
+func page(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, "/")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if name == "missing" {
+		w.WriteHeader(http.StatusNotFound)
+	}
+	_, _ = fmt.Fprintf(w, "<!doctype html><title>Page %s &#27;[31mred</title><p>hello", name)
+}
+
+// pick takes a member out of the last JSON answer into a variable: pick PID daemon_pid.
+func pick(ts *testscript.TestScript, _ bool, args []string) {
+	var v any
+	if err := json.Unmarshal([]byte(ts.ReadFile("stdout")), &v); err != nil {
+		ts.Fatalf("the answer is not JSON: %v", err)
+	}
+	for name := range strings.SplitSeq(args[1], ".") {
+		members, _ := v.(map[string]any)
+		v = members[name]
+	}
+	if n, ok := v.(float64); ok {
+		v = strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	ts.Setenv(args[0], fmt.Sprint(v))
+}
+
+// same compares two texts.
+func same(ts *testscript.TestScript, neg bool, args []string) {
+	if (args[0] == args[1]) == neg {
+		ts.Fatalf("%q and %q", args[0], args[1])
+	}
+}
+
+// sendSignal sends a signal and, for KILL, waits until the process is gone.
+func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
+	number := map[string]syscall.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT}[args[0]]
+	pid, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, number))
+	if number == syscall.SIGKILL {
+		gone(ts, false, args[1:])
+	}
+}
+
+// await waits for a file.
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	for range 1000 {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	ts.Fatalf("%s did not appear", args[0])
+}
+
+// gone waits for the end of a process; a zombie has ended.
+func gone(ts *testscript.TestScript, _ bool, args []string) {
+	pid, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	for range 500 {
+		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid) {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	ts.Fatalf("process %d is still there", pid)
+}
+
+func isZombie(pid int) bool {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(raw), ") ")
+	return err == nil && strings.HasPrefix(rest, "Z")
+}
+
+// nothing checks that no process and no browser of the script's home is left.
+func nothing(ts *testscript.TestScript, _ bool, _ []string) {
+	home := ts.Getenv("TAPIN_HOME")
+	if left, err := os.ReadDir(filepath.Join(home, "run")); err == nil && len(left) > 0 {
+		ts.Fatalf("browsers are left: %v", left)
+	}
+	for range 100 {
+		if len(processes(home)) == 0 {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	ts.Fatalf("processes are left: %v", processes(home))
+}
+
+// processes are those that name the home in their command line.
+func processes(home string) map[int]string {
+	found := map[int]string{}
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		raw, err := os.ReadFile(file)
+		if err == nil && pid != os.Getpid() && bytes.Contains(raw, []byte(home)) {
+			found[pid] = string(bytes.ReplaceAll(raw, []byte{0}, []byte(" ")))
+		}
+	}
+	return found
+}
+
+// endAll leaves nothing of a failed script behind.
+func endAll(home string) {
+	for pid := range processes(home) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// noSecret checks that neither token is in what was just printed, nor in a log.
+func noSecret(ts *testscript.TestScript, _ bool, _ []string) {
+	home := ts.Getenv("TAPIN_HOME")
+	texts := map[string]string{"stdout": ts.ReadFile("stdout"), "stderr": ts.ReadFile("stderr")}
+	_ = filepath.WalkDir(filepath.Join(home, "logs"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			raw, err := os.ReadFile(path)
+			ts.Check(err)
+			texts[path] = string(raw)
+		}
+		return nil
+	})
+	for _, name := range []string{"agent.token", "owner.token"} {
+		raw, err := os.ReadFile(filepath.Join(home, name))
+		ts.Check(err)
+		token := strings.TrimSpace(string(raw))
+		for where, text := range texts {
+			if len(token) < 32 || strings.Contains(text, token) {
+				ts.Fatalf("%s is in %s", name, where)
+			}
+		}
+	}
+}
+
+// isImage checks the first bytes of a file: isimage file.png png.
+func isImage(ts *testscript.TestScript, _ bool, args []string) {
+	magic := map[string]string{"png": "\x89PNG\r\n\x1a\n", "jpeg": "\xff\xd8\xff", "webp": "RIFF"}[args[1]]
+	if got := ts.ReadFile(args[0]); magic == "" || !strings.HasPrefix(got, magic) {
+		ts.Fatalf("%s is no %s", args[0], args[1])
+	}
+}
+
+// mode checks the permissions of a file: mode owner.token 0600.
+func mode(ts *testscript.TestScript, _ bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if got := fmt.Sprintf("%04o", info.Mode().Perm()); got != args[1] {
+		ts.Fatalf("%s has mode %s", args[0], got)
+	}
+}
