@@ -58,10 +58,15 @@ func run(ctx context.Context, binary string, rounds int, smoke bool) error {
 	}
 	page := serveLight()
 	defer page.Close()
+	home, err := os.MkdirTemp("", "tapin")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(home) }()
 	rows := []row{{
 		Name: "cold start: process start → first screenshot", Target: 1.15,
 		Floor: func(ctx context.Context) (time.Duration, error) { return floorColdStart(ctx, chromium, page.URL) },
-		Ours:  func(ctx context.Context) (time.Duration, error) { return tapinColdStart(ctx, binary, page.URL) },
+		Ours:  func(ctx context.Context) (time.Duration, error) { return tapinColdStart(ctx, binary, home, page.URL) },
 	}}
 	var results []result
 	for _, r := range rows {

@@ -18,16 +18,10 @@ import (
 
 // tapinColdStart starts the sidecar and asks for a session on the page; the
 // answer carries the first picture.
-func tapinColdStart(ctx context.Context, binary, url string) (time.Duration, error) {
-	home, err := os.MkdirTemp("", "tapin")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = os.RemoveAll(home) }()
+func tapinColdStart(ctx context.Context, binary, home, url string) (time.Duration, error) {
 	began := time.Now()
 	cmd := exec.CommandContext(ctx, binary, "sidecar", "--home", home, //nolint:gosec // the program to measure
 		"--set", "listen.control=127.0.0.1:0", "--set", "egress.allow="+strings.TrimPrefix(url, "http://"))
-	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return 0, err

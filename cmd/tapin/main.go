@@ -36,5 +36,5 @@ func home() (string, error) {
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a descriptor is small
+	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -34,7 +34,7 @@ func TestScripts(t *testing.T) {
 			home := filepath.Join(env.WorkDir, "h")
 			env.Defer(func() { endAll(home) })
 			env.Vars = append(env.Vars,
-				"SITE="+site.URL, "HOME="+env.WorkDir, "TAPIN_HOME="+home, "TAPIN_CHROME="+os.Getenv("TAPIN_CHROME"),
+				"SITE="+site.URL, "SITE_ADDRESS="+site.Listener.Addr().String(), "HOME="+env.WorkDir, "TAPIN_HOME="+home, "TAPIN_CHROME="+os.Getenv("TAPIN_CHROME"),
 				"TAPIN_LISTEN_CONTROL=127.0.0.1:0", "TAPIN_LISTEN_PUBLIC=127.0.0.1:0")
 			return nil
 		},

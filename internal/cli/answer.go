@@ -1,13 +1,15 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"strings"
 
+	"tapin/internal/api"
 	"tapin/internal/fault"
 )
 
@@ -17,16 +19,22 @@ func (a *app) answer(v any, tell func()) error {
 		tell()
 		return nil
 	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err
+	return a.object(true, v)
+}
+
+// object prints one JSON object: "ok", and behind it the members of each part.
+func (a *app) object(ok bool, parts ...any) error {
+	line := fmt.Appendf(nil, `{"ok":%t`, ok)
+	for _, part := range parts {
+		raw, err := json.Marshal(part)
+		if err != nil {
+			return err
+		}
+		if members := bytes.TrimSuffix(bytes.TrimPrefix(raw, []byte("{")), []byte("}")); len(members) > 0 && string(raw) != "null" {
+			line = append(append(line, ','), members...)
+		}
 	}
-	// The members of v behind "ok", as every answer of the API has it.
-	head := `{"ok":true`
-	if string(raw) != "{}" {
-		head += ","
-	}
-	a.printf("%s%s\n", head, raw[1:])
+	a.printf("%s}\n", line)
 	return nil
 }
 
@@ -38,13 +46,9 @@ func (a *app) fail(err error) int {
 		details = err.Error()
 	}
 	if a.json {
-		body := maps.Clone(f.Data)
-		if body == nil {
-			body = map[string]any{}
-		}
-		maps.Copy(body, map[string]any{"ok": false, "error": f.Code, "details": details, "hint": f.Advice()})
-		if raw, err := json.Marshal(body); err == nil {
-			a.printf("%s\n", raw)
+		problem := api.Problem{Error: string(f.Code), Details: details, Hint: f.Advice()}
+		if err := a.object(false, problem, f.Data); err != nil {
+			_ = a.object(false, problem)
 		}
 		return f.Code.Exit()
 	}

@@ -98,23 +98,48 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.verbose, "verbose", false, "tell more: causes of errors, and every step in the log")
 	complete(root, "set", settingNames)
 
-	root.AddGroup(
-		&cobra.Group{ID: "run", Title: "Run"},
-		&cobra.Group{ID: "drive", Title: "Drive the browser"},
-		&cobra.Group{ID: "look", Title: "Look after it"},
-	)
-	group := func(id string, commands ...*cobra.Command) {
-		for _, c := range commands {
-			c.GroupID = id
-			root.AddCommand(c)
+	chapters := []chapter{
+		{"Run", []*cobra.Command{a.upCommand(), a.downCommand(), a.sidecarCommand()}},
+		{"Drive the browser", []*cobra.Command{
+			a.openCommand(), a.screenshotCommand(), a.statusCommand(),
+			a.backCommand(), a.forwardCommand(), a.reloadCommand(), a.stopCommand(),
+		}},
+		{"Look after it", []*cobra.Command{a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
+	}
+	for _, c := range chapters {
+		root.AddCommand(c.commands...)
+	}
+	root.AddCommand(a.holderCommand(), a.daemonCommand())
+	root.SuggestionsMinimumDistance = 2
+	plain := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd == root {
+			a.tellHelp(root, chapters)
+			return
+		}
+		plain(cmd, args)
+	})
+	return root
+}
+
+// chapter is a part of the list of commands, in the order in which a newcomer
+// needs them.
+type chapter struct {
+	title    string
+	commands []*cobra.Command
+}
+
+func (a *app) tellHelp(root *cobra.Command, chapters []chapter) {
+	p := a.paint(a.env.Stdout)
+	a.printf("%s\n\n%s\n%s\n", root.Long, p.bold("Start here"), root.Example)
+	for _, c := range chapters {
+		a.printf("\n%s\n", p.bold(c.title))
+		for _, cmd := range c.commands {
+			a.printf("  %s  %s\n", pad(cmd.Name(), 10), cmd.Short)
 		}
 	}
-	group("run", a.upCommand(), a.downCommand(), a.sidecarCommand())
-	group("drive", a.openCommand(), a.screenshotCommand(), a.statusCommand(), a.backCommand(), a.forwardCommand(), a.reloadCommand(), a.stopCommand())
-	group("look", a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand())
-	root.AddCommand(a.holderCommand(), a.daemonCommand())
-	root.SetHelpCommandGroupID("look")
-	return root
+	a.printf("\n%s\n%s\n", p.bold("Flags of every command"), strings.TrimRight(root.PersistentFlags().FlagUsages(), "\n"))
+	a.printf("\nMore about a command: tapin help COMMAND\n")
 }
 
 // knownCommand refuses what is no command, with the nearest one that is.

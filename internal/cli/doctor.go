@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -125,7 +127,7 @@ func (a *app) tellFindings(findings []finding, problems int) {
 	for _, f := range findings {
 		width = max(width, len(f.Name))
 	}
-	marks := map[verdict]string{good: p.green("✓"), note: p.dim("·"), warn: p.yellow("!"), bad: p.red("✗")}
+	marks := map[verdict]string{good: p.green("✓"), note: p.dim("·"), warn: p.bang(), bad: p.red("✗")}
 	warnings, last := 0, ""
 	for _, f := range findings {
 		label := f.Name
@@ -136,9 +138,9 @@ func (a *app) tellFindings(findings []finding, problems int) {
 		if f.Verdict == warn {
 			warnings++
 		}
-		a.printf("%s %s  %s\n", marks[f.Verdict], p.dim(pad(label, width)), indented(f.Text, width+4))
+		a.printf("%s %s  %s\n", marks[f.Verdict], p.dim(pad(label, width)), a.indented(f.Text, width+4))
 		if f.Fix != "" {
-			a.printf("%s%s %s\n", pad("", width+4), p.bold("→"), indented(f.Fix, width+6))
+			a.printf("%s%s %s\n", pad("", width+4), p.bold("→"), a.indented(f.Fix, width+6))
 		}
 	}
 	a.printf("\n")
@@ -150,6 +152,42 @@ func (a *app) tellFindings(findings []finding, problems int) {
 	default:
 		a.printf("%s\n", p.green("All is well."))
 	}
+}
+
+// screenWidth is where lines are broken for people. What is read by a program
+// keeps one line a finding.
+const screenWidth = 96
+
+// indented cleans text and puts its further lines under the first.
+func (a *app) indented(s string, indent int) string {
+	var lines []string
+	for line := range strings.SplitSeq(s, "\n") {
+		line = clean(line)
+		if !a.env.IsTerminal(a.env.Stdout) {
+			lines = append(lines, line)
+			continue
+		}
+		lines = append(lines, wrapped(line, screenWidth-indent)...)
+	}
+	return strings.Join(lines, "\n"+pad("", indent))
+}
+
+// wrapped breaks a line between words. A word that is too long stays whole: it
+// is a path or a command to copy.
+func wrapped(line string, width int) []string {
+	lines := []string{""}
+	for word := range strings.FieldsSeq(line) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) <= width:
+			*last += " " + word
+		default:
+			lines = append(lines, word)
+		}
+	}
+	return lines
 }
 
 func count(n int, what string) string {

@@ -22,15 +22,6 @@ import (
 	"tapin/internal/vault"
 )
 
-// indented cleans text and puts its further lines under the first.
-func indented(s string, width int) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = clean(lines[i])
-	}
-	return strings.Join(lines, "\n"+pad("", width))
-}
-
 func (a *app) examineHome(home *store.Home) finding {
 	f := finding{Name: "home", Verdict: good}
 	schema, err := home.Read("schema")
@@ -191,7 +182,7 @@ func examineSharedMemory() finding {
 	case err != nil:
 		f.Verdict, f.Text, f.Fix = warn, "There is no /dev/shm, which browsers share pictures through.", "Mount one; in a container, use --shm-size=1g."
 	case total < 512<<20:
-		f.Verdict, f.Text = note, fmt.Sprintf("/dev/shm has only %s, so the browser is told to do without it.", size(int(total))) //nolint:gosec // below 512 MiB
+		f.Verdict, f.Text = note, fmt.Sprintf("/dev/shm has only %s, so the browser is told to do without it.", size(int(total)))
 	default:
 		f.Text = fmt.Sprintf("/dev/shm has %s.", size(int(min(total, 1<<62))))
 	}

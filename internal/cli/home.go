@@ -82,6 +82,10 @@ func (a *app) notRunning() error {
 	return fault.New(fault.Busy, "", "%w", api.ErrNotRunning).WithHint("Start it with: %s", a.command("up"))
 }
 
+// checkLock is held while up tries out the browser. The session it does that
+// in is about to end: no command may take it for one to go on in.
+const checkLock = "check"
+
 // client is a client of the running sidecar with the owner's token.
 func (a *app) client(ctx context.Context) (*api.Client, error) {
 	home, err := a.existingHome()
@@ -92,15 +96,16 @@ func (a *app) client(ctx context.Context) (*api.Client, error) {
 		return nil, a.notRunning()
 	}
 	defer func() { _ = home.Close() }()
-	return a.clientOf(ctx, home)
+	return a.clientOf(ctx, home, checkLock)
 }
 
 // A sidecar that is being started again is waited for this long.
 const restartWithin = 10 * time.Second
 
-// clientOf finds the sidecar of a home. It sends no token anywhere unless the
-// sidecar's lock is held: the port of one that is gone may be a stranger's.
-func (a *app) clientOf(ctx context.Context, home *store.Home) (*api.Client, error) {
+// clientOf finds the sidecar of a home, once nobody holds the locks named. It
+// sends no token anywhere unless the sidecar's own lock is held: the port of
+// one that is gone may be a stranger's.
+func (a *app) clientOf(ctx context.Context, home *store.Home, free ...string) (*api.Client, error) {
 	done := a.progress("waiting for tapin to be ready")
 	defer done()
 	ctx, cancel := context.WithTimeout(ctx, restartWithin)
@@ -115,7 +120,11 @@ func (a *app) clientOf(ctx context.Context, home *store.Home) (*api.Client, erro
 		if !running {
 			return nil, a.notRunning()
 		}
-		if address != "" {
+		held, err := anyHeld(home, free)
+		if err != nil {
+			return nil, err
+		}
+		if address != "" && !held {
 			return clientAt(home, address)
 		}
 		select {
@@ -143,6 +152,15 @@ func serving(home *store.Home) (address string, running bool, err error) {
 		return "", true, nil
 	}
 	return address, true, err
+}
+
+func anyHeld(home *store.Home, locks []string) (bool, error) {
+	for _, lock := range locks {
+		if _, held, err := home.LockHolder(lock); err != nil || held {
+			return held, err
+		}
+	}
+	return false, nil
 }
 
 func clientAt(home *store.Home, address string) (*api.Client, error) {

@@ -46,7 +46,7 @@ The flags describe a new session; one that is active keeps what it has.`,
 	flags.StringVar(&o.viewport, "viewport", "", "size of the page, as `WxH` (1280x720)")
 	flags.BoolVar(&o.mobile, "mobile", false, "behave as a phone does")
 	flags.StringVar(&o.timeout, "timeout", "", "end the session after this `time` (30m, 2h)")
-	flags.StringVar(&o.provider, "provider", "", "where the browser runs: `local`, browserbase or cdp")
+	flags.StringVar(&o.provider, "provider", "", "`where` the browser runs: local, browserbase or cdp")
 	complete(cmd, "provider", func() []string { return config.Provider("").Values() })
 	return cmd
 }
@@ -148,6 +148,6 @@ func (a *app) tellPage(page *api.PageAnswer) error {
 		if page.StatusCode != 0 {
 			status = strconv.Itoa(page.StatusCode)
 		}
-		a.rows("", row{"session", clean(page.SessionID)}, row{"url", clean(page.URL)}, row{"title", clean(page.Title)}, row{"status", status})
+		a.rows(row{"session", clean(page.SessionID)}, row{"url", clean(page.URL)}, row{"title", clean(page.Title)}, row{"status", status})
 	})
 }

@@ -26,17 +26,19 @@ func (p paint) code(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-func (p paint) bold(s string) string   { return p.code("1", s) }
-func (p paint) dim(s string) string    { return p.code("2", s) }
-func (p paint) green(s string) string  { return p.code("32", s) }
-func (p paint) yellow(s string) string { return p.code("33", s) }
-func (p paint) red(s string) string    { return p.code("31", s) }
+func (p paint) bold(s string) string  { return p.code("1", s) }
+func (p paint) dim(s string) string   { return p.code("2", s) }
+func (p paint) green(s string) string { return p.code("32", s) }
+func (p paint) red(s string) string   { return p.code("31", s) }
+
+// bang marks what a person should know but need not mend.
+func (p paint) bang() string { return p.code("33", "!") }
 
 // row is one labelled line of an answer.
 type row struct{ label, text string }
 
 // rows prints labelled lines, aligned. What has no text is left out.
-func (a *app) rows(indent string, rows ...row) {
+func (a *app) rows(rows ...row) {
 	p, width := a.paint(a.env.Stdout), 0
 	for _, r := range rows {
 		if r.text != "" {
@@ -45,7 +47,7 @@ func (a *app) rows(indent string, rows ...row) {
 	}
 	for _, r := range rows {
 		if r.text != "" {
-			a.printf("%s%s  %s\n", indent, p.dim(pad(r.label, width)), r.text)
+			a.printf("%s  %s\n", p.dim(pad(r.label, width)), r.text)
 		}
 	}
 }

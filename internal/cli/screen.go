@@ -89,7 +89,7 @@ func (s *screen) where(control string, browser foundBrowser) {
 	default:
 		s.line("browser", fmt.Sprintf("Chromium %s on this machine, %s", browser.Version, s.mode()))
 		if local.NeedsNoSandbox() {
-			s.line("", p.yellow("!")+" Runs without its sandbox: you are root, and Chromium refuses it then.",
+			s.line("", p.bang()+" Runs without its sandbox: you are root, and Chromium refuses it then.",
 				"  A page that breaks out of the browser would be root too.",
 				"  Start tapin as an ordinary user to have the sandbox.")
 		}
@@ -99,7 +99,7 @@ func (s *screen) where(control string, browser foundBrowser) {
 		if s.options.allowPrivate {
 			why = "--allow-private"
 		}
-		s.line("network", p.yellow("!")+" Pages may reach this machine and its network ("+why+").",
+		s.line("network", p.bang()+" Pages may reach this machine and its network ("+why+").",
 			"  For local development only: any page can then talk to your services.")
 	}
 }
@@ -111,10 +111,11 @@ func (s *screen) mode() string {
 	return "without a window"
 }
 
-func (s *screen) runCheck(ctx context.Context) checked {
+func (s *screen) runCheck(ctx context.Context) outcome {
+	defer s.checked()
 	client, err := s.app.clientOf(ctx, s.home)
 	if err != nil {
-		return checked{err: err}
+		return outcome{err: err}
 	}
 	defer client.Close()
 	done := s.app.progress("trying out the browser")

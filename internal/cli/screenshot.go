@@ -45,8 +45,8 @@ a new file in the current folder, named for the time.`,
 	flags.SortFlags = false
 	flags.StringVarP(&o.output, "output", "o", "", "write to this `file`, replacing it; - is standard output")
 	flags.BoolVar(&o.fullPage, "full-page", false, "the whole page instead of what is in view")
-	flags.StringVar(&o.format, "format", "", "`png`, jpeg or webp (default by the file's name, else png)")
-	flags.IntVar(&o.quality, "quality", 0, "`1` to 100, for jpeg and webp")
+	flags.StringVar(&o.format, "format", "", "picture `format`: png, jpeg or webp (default by the file's name, else png)")
+	flags.IntVar(&o.quality, "quality", 0, "`N` from 1 to 100, for jpeg and webp")
 	complete(cmd, "format", func() []string { return []string{"png", "jpeg", "webp"} })
 	return cmd
 }

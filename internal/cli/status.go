@@ -39,7 +39,7 @@ func (a *app) status(ctx context.Context) error {
 		return a.notRunning()
 	}
 	defer func() { _ = home.Close() }()
-	client, err := a.clientOf(ctx, home)
+	client, err := a.clientOf(ctx, home, checkLock)
 	if err != nil {
 		return err
 	}
@@ -70,10 +70,10 @@ func (a *app) tellStatus(s statusAnswer) {
 		{"home", a.tilde(s.Home)},
 	}
 	if s.Daemon == 0 {
-		rows = append(rows, row{"daemon", p.yellow("!") + " none: a sidecar that ends is not started again"})
+		rows = append(rows, row{"daemon", p.bang() + " none: a sidecar that ends is not started again"})
 	}
 	if !s.Session.Active {
-		a.rows("", append(rows, row{"session", "none; open one with: " + a.command("open", "https://example.com")})...)
+		a.rows(append(rows, row{"session", "none; open one with: " + a.command("open", "https://example.com")})...)
 		return
 	}
 	driver := "the agent drives"
@@ -89,10 +89,10 @@ func (a *app) tellStatus(s statusAnswer) {
 		rows = append(rows, row{"tabs", fmt.Sprint(len(s.Session.Tabs))})
 	}
 	for _, d := range s.Session.Dialogs {
-		rows = append(rows, row{"dialog", p.yellow("!") + " " + clean(d.Kind) + ": " + clean(d.Message)})
+		rows = append(rows, row{"dialog", p.bang() + " " + clean(d.Kind) + ": " + clean(d.Message)})
 	}
 	if !s.Session.Deadline.IsZero() {
 		rows = append(rows, row{"ends", "in " + time.Until(s.Session.Deadline).Round(time.Second).String()})
 	}
-	a.rows("", rows...)
+	a.rows(rows...)
 }

@@ -52,8 +52,18 @@ func (a *app) up(ctx context.Context, o upOptions) error {
 		return err
 	}
 	defer func() { _ = home.Close() }()
-	s := &screen{app: a, home: home, config: cfg, options: o}
+	s := &screen{app: a, home: home, config: cfg, options: o, checked: func() {}}
 	s.lookForBrowser()
+	if !o.noCheck {
+		// From before the sidecar serves until the check is over. Whoever else
+		// holds it is starting tapin too, and one of the two will be refused.
+		if unlock, ok, err := home.TryLock(checkLock); err != nil {
+			return err
+		} else if ok {
+			s.checked = unlock
+			defer unlock()
+		}
+	}
 	if o.background {
 		return s.background(ctx)
 	}
@@ -101,8 +111,8 @@ func (s *screen) foreground(ctx context.Context) error {
 	}
 }
 
-// checked is what the self-check found out.
-type checked struct {
+// outcome is what the self-check found out.
+type outcome struct {
 	active string // a session that was there already, which is left alone
 	took   time.Duration
 	err    error
@@ -110,21 +120,21 @@ type checked struct {
 
 // check drives a first page, so that the first thing a person or an agent asks
 // for is known to work.
-func check(ctx context.Context, client *api.Client) checked {
+func check(ctx context.Context, client *api.Client) outcome {
 	health, err := client.Health(ctx)
 	if err != nil {
-		return checked{err: err}
+		return outcome{err: err}
 	}
 	if health.Active != nil {
-		return checked{active: health.Active.SessionID}
+		return outcome{active: health.Active.SessionID}
 	}
 	began, none := time.Now(), false
 	started, err := client.Start(ctx, api.StartRequest{Look: api.Look{Screenshot: &none}})
 	if err != nil {
 		if active, ok := fault.Of(err).Data["session_id"].(string); ok && fault.Of(err).Code == fault.SessionActive {
-			return checked{active: active} // somebody was faster
+			return outcome{active: active} // somebody was faster
 		}
-		return checked{err: err}
+		return outcome{err: err}
 	}
 	shot, err := client.Screenshot(ctx, started.SessionID, api.ScreenshotQuery{})
 	if err == nil && len(shot.Bytes) == 0 {
@@ -137,7 +147,7 @@ func check(ctx context.Context, client *api.Client) checked {
 	if _, stopErr := client.Stop(ending, started.SessionID, api.StopRequest{}); err == nil {
 		err = stopErr
 	}
-	return checked{took: took, err: err}
+	return outcome{took: took, err: err}
 }
 
 // upAnswer is what up says in JSON, once it is ready.
@@ -161,6 +171,7 @@ type screen struct {
 	options upOptions
 	pid     int // of the daemon in the background
 	found   chan foundBrowser
+	checked func() // lets other commands at the browser
 	began   time.Time
 }
 
@@ -198,7 +209,7 @@ func (s *screen) change(st daemon.State) {
 		if st.Cause != nil {
 			cause = clean(st.Cause.Error())
 		}
-		s.app.printf("  %s %s %s; starting it again in %s\n", at, p.yellow("!"), cause, seconds(st.Pause))
+		s.app.printf("  %s %s %s; starting it again in %s\n", at, p.bang(), cause, seconds(st.Pause))
 	case daemon.Ready:
 		s.app.printf("  %s %s ready again after %s; browsers in use were kept\n", at, p.green("✓"), seconds(time.Since(s.began)))
 	case daemon.Starting, daemon.Ending:

@@ -52,7 +52,7 @@ func (a *app) versionCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			b := build()
 			return a.answer(b, func() {
-				a.rows("", row{"tapin", b.Version}, row{"commit", b.Commit}, row{"go", b.Go}, row{"platform", b.Platform})
+				a.rows(row{"tapin", b.Version}, row{"commit", b.Commit}, row{"go", b.Go}, row{"platform", b.Platform})
 			})
 		},
 	}

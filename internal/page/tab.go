@@ -21,7 +21,7 @@ type Tab struct {
 	session *cdp.Session
 	life    *lifecycle
 	ready   chan struct{} // closed when setup is over
-	failed  error         // why setup failed; read after ready
+	failed  error         // why it failed; read after ready
 
 	mu     sync.Mutex
 	url    string
@@ -63,6 +63,9 @@ func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 // setup brings the tab into its state. A tab that an earlier client set up has
 // it already: there it is only made sure of, and not while a dialog keeps the
 // page from answering.
+//
+// Nobody may navigate before it has ended: a new renderer only inherits what the
+// old one has acknowledged.
 func (t *Tab) setup(ctx context.Context, known bool) {
 	defer close(t.ready)
 	if known {
@@ -80,7 +83,8 @@ func (t *Tab) setup(ctx context.Context, known bool) {
 	}
 }
 
-func (t *Tab) awaitReady(ctx context.Context) error {
+// usable waits until the tab can be worked with, and says why it cannot.
+func (t *Tab) usable(ctx context.Context) error {
 	select {
 	case <-t.ready:
 		return t.failed

@@ -243,7 +243,7 @@ func (t *Tabs) Front(ctx context.Context) (*Tab, error) {
 			return nil, fault.New(fault.BrowserLost, "open a tab", "the browser did not report the tab it opened")
 		}
 	}
-	return tab, tab.awaitReady(ctx)
+	return tab, tab.usable(ctx)
 }
 
 func (t *Tabs) front() *Tab {

@@ -26,7 +26,7 @@ func newProviders(o Options, epoch uint64) *providers {
 	c := o.Config
 	return &providers{config: c, local: local.New(filepath.Join(o.Home.Path(), "run"), epoch, &local.Options{
 		Chromium: c.Browser.Path, Headful: c.Browser.Headful, Args: c.Browser.Args,
-		Locale: c.Browser.Locale, Upstream: c.Browser.UpstreamProxy, Logger: o.Logger,
+		Locale: c.Browser.Locale, Upstream: c.Browser.UpstreamProxy, Cache: filepath.Join(o.Home.Path(), "chromium.json"), Logger: o.Logger,
 	})}
 }
 

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,7 +29,9 @@ func (c Chromium) Major() string {
 
 // Find looks for a Chrome, Chromium or Edge: the configured path, or the usual
 // names and places in the order in which people have them.
-func Find(configured string) (Chromium, error) {
+func Find(configured string) (Chromium, error) { return find(configured, "") }
+
+func find(configured, cache string) (Chromium, error) {
 	path := configured
 	if path == "" {
 		path = firstInstalled()
@@ -43,7 +46,7 @@ func Find(configured string) (Chromium, error) {
 			WithHint("Correct browser.path in config.yaml, or TAPIN_CHROME.")
 	}
 	full = unwrapped(full)
-	version, err := versionOf(full)
+	version, err := cachedVersion(full, cache)
 	if err != nil {
 		return Chromium{}, fault.New(fault.SessionCreateFailed, "find a browser", "%s does not say its version: %w", full, err).
 			WithHint("Is it a Chrome, Chromium or Edge? Name another with TAPIN_CHROME.")
@@ -91,6 +94,38 @@ func unwrapped(path string) string {
 		}
 	}
 	return path
+}
+
+// known is a version that was asked for before. Another file under the same
+// path has another time or size.
+type known struct {
+	Path     string
+	Modified time.Time
+	Size     int64
+	Version  string
+}
+
+// cachedVersion spares the start of a browser just to ask for its version. The
+// cache is a convenience: whatever is wrong with it, the browser is asked.
+func cachedVersion(path, cache string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil || cache == "" {
+		return versionOf(path)
+	}
+	now := known{Path: path, Modified: info.ModTime().UTC(), Size: info.Size()}
+	var was known
+	if raw, err := os.ReadFile(cache); err == nil && json.Unmarshal(raw, &was) == nil { //nolint:gosec // a file of our own
+		if now.Version = was.Version; now == was && versionNumber.MatchString(was.Version) {
+			return was.Version, nil
+		}
+	}
+	if now.Version, err = versionOf(path); err != nil {
+		return "", err
+	}
+	if raw, err := json.Marshal(now); err == nil {
+		_ = os.WriteFile(cache, raw, 0o600)
+	}
+	return now.Version, nil
 }
 
 var versionNumber = regexp.MustCompile(`\d+\.\d+\.\d+\.\d+`)

@@ -43,6 +43,7 @@ type Options struct {
 	Args     []string    // further flags, the owner's own
 	Locale   string      // empty means the system's
 	Upstream secret.Text // a proxy behind the guard
+	Cache    string      // file that remembers the browser's version; empty means to ask each time
 	// Holder is the command that runs a holder; default this program with the
 	// argument "holder".
 	Holder []string
@@ -81,7 +82,7 @@ func (p *Provider) Name() string { return Name }
 
 // Chromium is the browser this provider starts.
 func (p *Provider) Chromium() (Chromium, error) {
-	p.findOnce.Do(func() { p.found, p.findErr = Find(p.opts.Chromium) })
+	p.findOnce.Do(func() { p.found, p.findErr = find(p.opts.Chromium, p.opts.Cache) })
 	return p.found, p.findErr
 }
 
