@@ -111,7 +111,7 @@ func disguise(userAgent string) []cdp.Step {
 	}}}
 }
 
-// discover makes the browser tell what its pages are called.
+// discover makes a browser that does not attach us by itself tell of new pages.
 func discover() cdp.Step {
 	return cdp.Step{Method: target.SetDiscoverTargets.Method, Params: target.SetDiscoverTargetsParams{
 		Discover: true, Filter: target.Filter{{Type: "page"}},

@@ -96,7 +96,7 @@ func (t *Tab) usable(ctx context.Context) error {
 // ID names the tab; it stays the same for as long as the tab is open.
 func (t *Tab) ID() string { return string(t.id) }
 
-// Address is the tab's URL and title as the browser last told them.
+// Address is the tab's URL and title as of the last Refresh.
 func (t *Tab) Address() (url, title string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

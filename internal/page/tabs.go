@@ -34,6 +34,8 @@ type Options struct {
 	// Recipes are those of the same tabs over an earlier connection; a tab found
 	// again gets its own back.
 	Recipes map[string][]cdp.Step
+	// OnBlock hears of every request the guard refused; it must be quick.
+	OnBlock func(egress.Block)
 	Logger  *slog.Logger
 }
 
@@ -66,7 +68,7 @@ func Open(ctx context.Context, inst browser.Instance, opts *Options) (*Tabs, err
 		t.log = slog.New(slog.DiscardHandler)
 	}
 	t.ctx, t.stop = context.WithCancel(context.Background())
-	t.listen()
+	t.listen(opts.OnBlock)
 	inst.Conn().Dispatch()
 	if err := t.begin(ctx); err != nil {
 		t.Close()
@@ -76,17 +78,21 @@ func Open(ctx context.Context, inst browser.Instance, opts *Options) (*Tabs, err
 }
 
 // listen installs what must be in place before the first event is handled.
-func (t *Tabs) listen() {
+func (t *Tabs) listen(onBlock func(egress.Block)) {
 	cdp.Listen(t.root, target.AttachedToTarget, t.attached)
 	cdp.Listen(t.root, target.DetachedFromTarget, func(e target.EventDetachedFromTarget) { t.detached(e.SessionID) })
-	cdp.Listen(t.root, target.TargetInfoChanged, func(e target.EventTargetInfoChanged) { t.renamed(e.TargetInfo) })
 	cdp.Listen(t.root, target.TargetCreated, func(e target.EventTargetCreated) { t.created(e.TargetInfo) })
 	t.root.On(browser.EventGap, func(jsonv2.Value) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.gap = true
 	})
-	cdp.Listen(t.root, proto.Event[egress.Block]{Method: browser.EventBlocked}, t.guard.blocked)
+	cdp.Listen(t.root, proto.Event[egress.Block]{Method: browser.EventBlocked}, func(b egress.Block) {
+		t.guard.blocked(b)
+		if onBlock != nil {
+			onBlock(b)
+		}
+	})
 	cdp.Listen(t.root, proto.Event[egress.Failure]{Method: browser.EventFailed}, t.guard.failed)
 }
 
@@ -95,7 +101,7 @@ func (t *Tabs) listen() {
 // shared one we attach to our own only, and others never notice us.
 func (t *Tabs) begin(ctx context.Context) error {
 	if t.inst.Exclusive() {
-		if err := t.root.Setup(ctx, discover(), autoAttach()); err != nil {
+		if err := t.root.Setup(ctx, autoAttach()); err != nil {
 			return fmt.Errorf("follow the tabs: %w", err)
 		}
 	} else if err := t.adopt(ctx); err != nil {
@@ -205,10 +211,19 @@ func (t *Tabs) detached(id target.SessionID) {
 	}
 }
 
-func (t *Tabs) renamed(info *target.Info) {
-	if tab := t.byTarget(info.TargetID); tab != nil {
-		tab.rename(info)
+// Refresh asks the browser itself what its tabs show now; no page needs to
+// answer for that, so it works under dialogs and with hung pages too.
+func (t *Tabs) Refresh(ctx context.Context) error {
+	got, err := proto.Call(ctx, t.root, target.GetTargets, target.GetTargetsParams{Filter: target.Filter{{Type: "page"}}})
+	if err != nil {
+		return fmt.Errorf("list the tabs: %w", err)
 	}
+	for _, info := range got.TargetInfos {
+		if tab := t.byTarget(info.TargetID); tab != nil {
+			tab.rename(info)
+		}
+	}
+	return nil
 }
 
 func (t *Tabs) byTarget(id target.ID) *Tab {

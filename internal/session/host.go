@@ -35,7 +35,9 @@ type Options struct {
 	Policy    egress.Policy // what pages may reach
 	Look      page.Look     // what browsers look like unless a start says otherwise
 	Downloads string        // folder under which each session gets its own; empty refuses downloads
-	Logger    *slog.Logger
+	// OnBlock hears of every request the network guard refused; it must be quick.
+	OnBlock func(egress.Block)
+	Logger  *slog.Logger
 }
 
 // Deps is what a host works with. All are required.
@@ -155,7 +157,7 @@ func (h *Host) launch(ctx context.Context, provider browser.Provider, rec *recor
 
 // enter makes a session of a running browser.
 func (h *Host) enter(ctx context.Context, provider browser.Provider, inst browser.Instance, rec *record) (*Session, error) {
-	tabs, err := page.Open(ctx, inst, &page.Options{Look: rec.Look, Logger: h.log})
+	tabs, err := page.Open(ctx, inst, &page.Options{Look: rec.Look, OnBlock: h.opts.OnBlock, Logger: h.log})
 	if err != nil {
 		_ = inst.Release()
 		return nil, err

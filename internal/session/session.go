@@ -90,7 +90,10 @@ func (s *Session) Screenshot(ctx context.Context, o page.ShotOptions) (page.Imag
 }
 
 // Status tells who drives and what is open. It waits for nobody's turn.
-func (s *Session) Status(context.Context) (Status, error) {
+func (s *Session) Status(ctx context.Context) (Status, error) {
+	if err := s.tabs.Refresh(ctx); err != nil {
+		return Status{}, err
+	}
 	status := Status{Info: s.Info(), Driver: "agent"}
 	for _, t := range s.tabs.List() {
 		url, title := t.Address()

@@ -102,6 +102,7 @@ func assemble(o Options, control string) (*sidecar, error) {
 		pump:    event.NewPump(feed, o.Home, &event.PumpOptions{Logger: o.Logger}),
 		journal: event.NewJournal(o.Home, &event.JournalOptions{Days: days(o.Config.Retention.Journal)}),
 	}
+	registry := prometheus.NewRegistry()
 	providers := newProviders(o, epoch)
 	s.warmUp = providers.warmUp
 	s.sessions, err = session.New(session.Deps{
@@ -112,6 +113,7 @@ func assemble(o Options, control string) (*sidecar, error) {
 		Policy:    policy(o.Config, control),
 		Look:      page.Look{Locale: o.Config.Browser.Locale, Timezone: o.Config.Browser.Timezone},
 		Downloads: filepath.Join(o.Home.Path(), "downloads"),
+		OnBlock:   countBlocks(registry),
 		Logger:    o.Logger,
 	})
 	if err != nil {
@@ -119,7 +121,7 @@ func assemble(o Options, control string) (*sidecar, error) {
 		return nil, err
 	}
 	s.server = apiserver.New(apiserver.Deps{
-		Sessions: apiserver.From(s.sessions), Feed: feed, Tokens: tokens, Registry: prometheus.NewRegistry(),
+		Sessions: apiserver.From(s.sessions), Feed: feed, Tokens: tokens, Registry: registry,
 		Version: o.Version, Provider: string(o.Config.Provider), StartedAt: started, Logger: o.Logger,
 	}, nil)
 	return s, nil

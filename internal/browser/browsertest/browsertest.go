@@ -114,7 +114,7 @@ func (tab Tab) Open(ctx context.Context, t *testing.T, url string) {
 	tab.Eval(ctx, t, `new Promise(r => document.readyState === 'complete' ? r('') : addEventListener('load', () => r('')))`)
 }
 
-// Eval runs a script and returns what it evaluates to, as text.
+// Eval runs a script as if a click had caused it, and returns what it evaluates to, as text.
 func (tab Tab) Eval(ctx context.Context, t *testing.T, script string) string {
 	t.Helper()
 	out, err := tab.TryEval(ctx, script)
@@ -126,9 +126,9 @@ func (tab Tab) Eval(ctx context.Context, t *testing.T, script string) string {
 
 // TryEval is Eval for scripts that may fail.
 func (tab Tab) TryEval(ctx context.Context, script string) (string, error) {
-	wait, byValue := true, true
+	yes := true
 	got, err := proto.Call(ctx, tab.Session, runtime.Evaluate, runtime.EvaluateParams{
-		Expression: "Promise.resolve(" + script + ").then(String)", AwaitPromise: &wait, ReturnByValue: &byValue,
+		Expression: "Promise.resolve(" + script + ").then(String)", AwaitPromise: &yes, ReturnByValue: &yes, UserGesture: &yes,
 	})
 	if err != nil {
 		return "", err

@@ -76,6 +76,9 @@ func chirp(w http.ResponseWriter, r *http.Request) {
 		h.Set(name, "*")
 	}
 	switch {
+	case r.URL.Path == "/401":
+		h.Set("WWW-Authenticate", `Basic realm="canary"`)
+		w.WriteHeader(http.StatusUnauthorized)
 	case strings.HasSuffix(r.URL.Path, ".js"):
 		h.Set("Content-Type", "text/javascript")
 	case strings.HasSuffix(r.URL.Path, ".css"):

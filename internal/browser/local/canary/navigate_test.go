@@ -41,13 +41,13 @@ func newBlock(t *testing.T) *block {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "close")
-		_, _ = io.WriteString(w, "<!doctype html><title>site</title>")
+		_, _ = io.WriteString(w, `<!doctype html><link rel=icon href="data:,"><title>site</title>`)
 	})
 	mux.HandleFunc("/to", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Query().Get("u"), http.StatusFound)
 	})
 	mux.HandleFunc("/all", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, strings.ReplaceAll(`<!doctype html><title>all</title><script>
+		_, _ = io.WriteString(w, strings.ReplaceAll(`<!doctype html><link rel=icon href="data:,"><title>all</title><script>
 			fetch("http://@HOST@/"); fetch("https://@HOST@/"); new WebSocket("ws://@HOST@/"); new WebSocket("wss://@HOST@/"); new EventSource("http://@HOST@/")
 		</script>`, "@HOST@", r.URL.Query().Get("h")))
 	})
@@ -83,7 +83,7 @@ func (b *block) wide() egress.Policy {
 
 func TestARefusedNavigationNamesItsRule(t *testing.T) {
 	t.Parallel()
-	ctx := browsertest.Context(t)
+	ctx := patience(t)
 	b, run := newBlock(t), shortDir(t)
 	inst := start(ctx, t, run, b.strict())
 	told := listen(inst)
@@ -206,7 +206,7 @@ func guardPort(ctx context.Context, t *testing.T, inst browser.Instance) string 
 
 func TestABrowserWhosePolicyCannotBeReadDoesNotStart(t *testing.T) {
 	t.Parallel()
-	inst, err := local.New(shortDir(t), 1, nil).Create(browsertest.Context(t), browser.Spec{
+	inst, err := local.New(shortDir(t), 1, nil).Create(patience(t), browser.Spec{
 		ID: store.NewID("ses") + "-1", KeepUntil: time.Now().Add(time.Minute), Policy: egress.Policy{Allow: []string{"*"}},
 	})
 	if fault.Of(err).Code != fault.SessionCreateFailed {
@@ -216,7 +216,7 @@ func TestABrowserWhosePolicyCannotBeReadDoesNotStart(t *testing.T) {
 
 func TestAGuardWithoutAPolicyRefusesEverything(t *testing.T) {
 	t.Parallel()
-	ctx := browsertest.Context(t)
+	ctx := patience(t)
 	b, run := newBlock(t), shortDir(t)
 	inst := start(ctx, t, run, b.wide())
 	inst.Conn().Dispatch()

@@ -38,7 +38,8 @@ type row struct {
 	skip string
 }
 
-func newWorld(t *testing.T) *world {
+// newWorld makes a site for all vectors that keep takes; nil means all.
+func newWorld(t *testing.T, keep func(vector) bool) *world {
 	t.Helper()
 	w := &world{gate: make(chan struct{}), settled: map[int]string{}}
 	handler := w.handler()
@@ -51,7 +52,11 @@ func newWorld(t *testing.T) *world {
 	birds := newAviary(t, w.secure.TLS.Certificates[0])
 	pairs := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	t.Cleanup(func() { _ = pairs.Close() })
-	for i, v := range table() {
+	for _, v := range table() {
+		if keep != nil && !keep(v) {
+			continue
+		}
+		i := len(w.rows)
 		r := &row{vector: v, n: i}
 		w.rows = append(w.rows, r)
 		var own []netip.Addr
@@ -84,15 +89,15 @@ func newWorld(t *testing.T) *world {
 		names := strings.NewReplacer("@ROW@", strconv.Itoa(i), "@MACHINE@", machineName())
 		r.host = names.Replace(r.host)
 		r.fill = strings.NewReplacer("@HOST@", fmt.Sprintf("%s:%d", r.host, r.bird.port), "@SITE@", w.site.URL, "@SECURE@", w.secure.URL,
-			"@BASE@", fmt.Sprintf("/files/%d/", i), "@ROW@", strconv.Itoa(i))
+			"@BASE@", fmt.Sprintf("/files/%d/", i), "@ROW@", strconv.Itoa(i),
+			"@ADDR@", r.via, "@PORT@", strconv.Itoa(int(r.bird.port)))
 	}
 	return w
 }
 
 // strict lets pages reach the site and nothing else of this machine.
 func (w *world) strict() egress.Policy {
-	p := egress.Policy{BlockPrivate: true, Allow: append([]string{hostOf(w.site), hostOf(w.secure)}, w.pairs...)}
-	return p
+	return egress.Policy{BlockPrivate: true, Allow: append([]string{hostOf(w.site), hostOf(w.secure)}, w.pairs...)}
 }
 
 // open lets pages reach every canary too.
@@ -115,7 +120,7 @@ func hostOf(s *httptest.Server) string {
 	return host
 }
 
-// settledRows tells how many of the pages that can have said how it ended.
+// outcome is what the vector's page said about its end, if it has come to one.
 func (w *world) outcome(n int) (string, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -197,7 +202,8 @@ func (w *world) file(out http.ResponseWriter, in *http.Request, at string) {
 }
 
 // driver is the page that opens all others once the gate is open: frames in
-// itself, and windows where a frame will not do.
+// itself, and windows where a frame will not do. Windows and not tabs: a hidden
+// page loads no media and prepares no next page.
 func (w *world) driver() string {
 	var frames, windows []string
 	for _, r := range w.rows {
@@ -250,5 +256,15 @@ const gather = async server => {
 	const over = new Promise(done => { c.onicegatheringstatechange = () => c.iceGatheringState === "complete" && done("gathered") })
 	await c.setLocalDescription(await c.createOffer())
 	return over
+}
+const meet = async (transport, rest) => {
+	const [a, b] = [new RTCPeerConnection, new RTCPeerConnection]
+	a.createDataChannel("a")
+	await a.setLocalDescription(await a.createOffer())
+	await b.setRemoteDescription(a.localDescription)
+	await b.setLocalDescription(await b.createAnswer())
+	await a.setRemoteDescription({type: "answer", sdp: b.localDescription.sdp.replace(/a=candidate.*\r\n/g, "")})
+	await a.addIceCandidate({candidate: "candidate:1 1 " + transport + " 2122260223 " + rest, sdpMLineIndex: 0})
+	window.kept = [a, b]
 }
 `

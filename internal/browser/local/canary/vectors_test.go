@@ -6,7 +6,8 @@ import (
 
 // vector is one way by which a page opens a connection. In its texts @HOST@ is
 // the canary's host and port, @SITE@ the page's own origin, @SECURE@ the same
-// over TLS, @BASE@ the folder of the vector's files and @ROW@ its number.
+// over TLS, @BASE@ the folder of the vector's files, @ROW@ its number,
+// and @ADDR@ and @PORT@ the canary's address and port apart.
 type vector struct {
 	name   string
 	js     string            // run in the vector's page; its promise ends when the page knows the outcome
@@ -20,6 +21,7 @@ type vector struct {
 	host string // how the canary is spelled; empty means both loopback addresses in turn
 	via  string // the canary's address; empty means 127.0.0.1
 	rule string // which refuses it; empty means loopback
+	udp  bool   // WebRTC that would go over UDP if the browser were not told otherwise
 	pair bool   // the page comes from the canary's own host and port, before the name moves
 }
 
@@ -137,8 +139,10 @@ var requests = []vector{
 	},
 	{name: "payment method", js: `return new PaymentRequest([{supportedMethods: "https://@HOST@/pay"}], {total: {label: "a", amount: {currency: "USD", value: "1"}}}).canMakePayment()`, blind: true},
 	{name: "WebTransport", js: `return new WebTransport("https://@HOST@/").ready`, never: noUDP},
-	{name: "WebRTC STUN", js: `return gather({urls: "stun:@HOST@"})`, never: noUDP},
-	{name: "WebRTC TURN over UDP", js: `return gather({urls: "turn:@HOST@?transport=udp", username: "a", credential: "a"})`, never: noUDP},
+	{name: "WebRTC STUN", js: `return gather({urls: "stun:@HOST@"})`, udp: true, never: noUDP},
+	{name: "WebRTC TURN over UDP", js: `return gather({urls: "turn:@HOST@?transport=udp", username: "a", credential: "a"})`, udp: true, never: noUDP},
+	{name: "WebRTC peer over UDP", js: `return meet("udp", "@ADDR@ @PORT@ typ host")`, blind: true, udp: true, never: noUDP},
+	{name: "WebRTC peer over TCP", js: `return meet("tcp", "@ADDR@ @PORT@ typ host tcptype passive")`, blind: true},
 	{name: "WebRTC TURN over TCP", js: `return gather({urls: "turn:@HOST@?transport=tcp", username: "a", credential: "a"})`, blind: true},
 	{name: "WebRTC TURN over TLS", js: `return gather({urls: "turns:@HOST@?transport=tcp", username: "a", credential: "a"})`, blind: true},
 }
@@ -148,6 +152,7 @@ var departures = []vector{
 	{name: "location", js: `location = "http://@HOST@/"`},
 	{name: "location over https", js: `location = "https://@HOST@/"`},
 	{name: "location with a password in it", js: `location = "http://user:pass@@HOST@/"`},
+	{name: "location that asks for a password", js: `location = "http://@HOST@/401"`},
 	{name: "location replaced", js: `location.replace("http://@HOST@/")`},
 	{name: "navigation object", js: `navigation.navigate("http://@HOST@/")`},
 	{name: "location redirected by 301", js: `location = "/redirect/301/@ROW@"`},
