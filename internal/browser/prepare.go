@@ -22,7 +22,7 @@ func PrivateContext(ctx context.Context, conn *cdp.Conn, spec Spec) (string, err
 	}
 	id := string(made.BrowserContextID)
 	if err := Prepare(ctx, conn, id, spec); err != nil {
-		_, _ = proto.Call(ctx, conn.Root(), target.DisposeBrowserContext, target.DisposeBrowserContextParams{BrowserContextID: made.BrowserContextID})
+		_, _ = proto.Call(ctx, conn.Root(), target.DisposeBrowserContext, target.DisposeBrowserContextParams(made))
 		return "", err
 	}
 	return id, nil

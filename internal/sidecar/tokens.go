@@ -16,7 +16,7 @@ import (
 // keeps others out.
 const (
 	AgentTokenFile = "agent.token"
-	OwnerTokenFile = "owner.token" //nolint:gosec // a file's name
+	OwnerTokenFile = "owner.token"
 )
 
 // readTokens reads the tokens, and makes them the first time.

@@ -6,6 +6,7 @@ package browsertest
 import (
 	"context"
 	"fmt"
+	"html"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -68,10 +69,10 @@ func Site(t *testing.T) *httptest.Server {
 		_, _ = fmt.Fprint(w, `<!doctype html><title>plain</title><h1>Hello</h1>`)
 	})
 	mux.HandleFunc("/cookies", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = fmt.Fprintf(w, `<!doctype html><title>cookies</title><pre id=c>%s</pre>`, r.Header.Get("Cookie"))
+		_, _ = fmt.Fprintf(w, `<!doctype html><title>cookies</title><pre id=c>%s</pre>`, html.EscapeString(r.Header.Get("Cookie")))
 	})
 	mux.HandleFunc("/agent", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = fmt.Fprintf(w, `<!doctype html><title>agent</title><pre id=ua>%s</pre><pre id=ch>%s</pre>`, r.UserAgent(), r.Header.Get("Sec-Ch-Ua"))
+		_, _ = fmt.Fprintf(w, `<!doctype html><title>agent</title><pre id=ua>%s</pre><pre id=ch>%s</pre>`, html.EscapeString(r.UserAgent()), html.EscapeString(r.Header.Get("Sec-Ch-Ua")))
 	})
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)

@@ -59,7 +59,8 @@ func chromium(t *testing.T) *url.URL {
 	for lines.Scan() {
 		if ws := listening.FindString(lines.Text()); ws != "" {
 			go func() {
-				for lines.Scan() { //nolint:revive // drained so that the browser never blocks on it
+				for lines.Scan() {
+					continue // drained, so that the browser never blocks on it
 				}
 			}()
 			u, err := url.Parse(ws)

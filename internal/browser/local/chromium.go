@@ -135,7 +135,7 @@ var versionNumber = regexp.MustCompile(`\d+\.\d+\.\d+\.\d+`)
 func versionOf(path string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "--version") //nolint:gosec // the browser the owner configured
+	cmd := exec.CommandContext(ctx, path, "--version")
 	cmd.Env = environment()
 	out, err := cmd.Output()
 	if err != nil {

@@ -132,7 +132,7 @@ func (p *Provider) claim(id string) (dir string, lock *os.File, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // a descriptor is small
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = lock.Close()
 		return "", nil, err
 	}

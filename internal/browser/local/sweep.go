@@ -21,7 +21,7 @@ func (p *Provider) sweep(ctx context.Context, dir string) (gone bool) {
 		return false
 	}
 	defer func() { _ = lock.Close() }()
-	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil { //nolint:gosec // a descriptor is small
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 		return false
 	}
 	return p.remove(ctx, dir)
@@ -67,7 +67,7 @@ func (p pulse) awaitEnd(ctx context.Context) bool {
 		return true
 	}
 	defer func() { _ = p.lock.Close() }()
-	for syscall.Flock(int(p.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil { //nolint:gosec // a descriptor is small
+	for syscall.Flock(int(p.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 		select {
 		case <-ctx.Done():
 			return false
