@@ -114,7 +114,11 @@ func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(cont
 		ctx, cancel = context.WithTimeout(ctx, navigateWithin)
 		defer cancel()
 	}
-	if err := t.unlessDialog(ctx, func(ctx context.Context) error { return move(ctx, state) }); err != nil {
+	err := t.unlessDialog(ctx, func(ctx context.Context) error { return move(ctx, state) })
+	// The guard spoke before the browser did, but what it said may still be on
+	// its way to the handlers.
+	_ = t.session.Conn().Settle(ctx)
+	if err != nil {
 		return Navigation{}, t.explain(op, began, err)
 	}
 	nav, err := t.Here(ctx)

@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -13,7 +14,7 @@ func shortDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if left, _ := os.ReadDir(dir); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(dir, "ses_*")); len(left) > 0 {
 			t.Errorf("%d browser folders are left", len(left))
 		}
 		_ = os.RemoveAll(dir)

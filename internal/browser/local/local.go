@@ -199,7 +199,7 @@ func (p *Provider) spawn(ctx context.Context, dir string, lock *os.File, chromiu
 }
 
 func (p *Provider) connect(ctx context.Context, id, dir string) (*instance, error) {
-	client, err := holder.Connect(ctx, filepath.Join(dir, holder.SocketName), id, p.epoch)
+	client, err := holder.Connect(ctx, dir, id, p.epoch)
 	if err != nil {
 		return nil, err
 	}

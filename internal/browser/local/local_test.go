@@ -2,8 +2,12 @@ package local_test
 
 import (
 	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tapin/internal/browser"
 	"tapin/internal/browser/browsertest"
@@ -27,4 +31,22 @@ func TestLocalIsAProvider(t *testing.T) {
 			Sever: func(i browser.Instance) { _ = i.Release() },
 		}
 	})
+}
+
+func TestAHomeWithALongPathWorks(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("a long home is refused here")
+	}
+	run := filepath.Join(shortDir(t), strings.Repeat("long/", 40))
+	inst, err := local.New(run, 1, nil).Create(browsertest.Context(t), browser.Spec{ID: "ses_long-1", KeepUntil: time.Now().Add(time.Minute)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := inst.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Dir(run)); err != nil {
+		t.Fatal(err)
+	}
 }

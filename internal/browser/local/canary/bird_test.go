@@ -89,8 +89,8 @@ func chirp(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hatch opens a port that is free on every address asked for. Over apart, if
-// any, the port is not the bird's on IPv4: the listener is handed out instead.
+// hatch opens a port that is free on loopback and on the addresses in own. With
+// apart, the listener on 127.0.0.1 is handed out instead of being the bird's.
 func (a *aviary) hatch(t *testing.T, own []netip.Addr, apart func(net.Listener)) *bird {
 	t.Helper()
 	for range 100 {

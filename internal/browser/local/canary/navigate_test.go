@@ -28,15 +28,15 @@ import (
 	"tapin/internal/store"
 )
 
-// block is a small site for single navigations, with canaries beside it.
-type block struct {
+// street is a small site for single navigations, with canaries beside it.
+type street struct {
 	site, secure *httptest.Server
 	loop, own    *bird // own is a port of tapin's
 	moving       *bird // its IPv4 side is the site's
 	pair         string
 }
 
-func newBlock(t *testing.T) *block {
+func newStreet(t *testing.T) *street {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
@@ -51,7 +51,7 @@ func newBlock(t *testing.T) *block {
 			fetch("http://@HOST@/"); fetch("https://@HOST@/"); new WebSocket("ws://@HOST@/"); new WebSocket("wss://@HOST@/"); new EventSource("http://@HOST@/")
 		</script>`, "@HOST@", r.URL.Query().Get("h")))
 	})
-	b := &block{site: httptest.NewServer(mux), secure: httptest.NewUnstartedServer(mux)}
+	b := &street{site: httptest.NewServer(mux), secure: httptest.NewUnstartedServer(mux)}
 	b.secure.Config.ErrorLog = quiet()
 	b.secure.StartTLS()
 	for _, s := range []*httptest.Server{b.site, b.secure} {
@@ -69,7 +69,7 @@ func newBlock(t *testing.T) *block {
 }
 
 // strict allows the site, and names tapin's own port although nothing may open it.
-func (b *block) strict() egress.Policy {
+func (b *street) strict() egress.Policy {
 	return egress.Policy{
 		BlockPrivate: true, OwnPorts: []uint16{b.own.port},
 		Allow: []string{hostOf(b.site), hostOf(b.secure), b.pair, fmt.Sprintf("127.0.0.1:%d", b.own.port), fmt.Sprintf("[::1]:%d", b.own.port)},
@@ -77,14 +77,14 @@ func (b *block) strict() egress.Policy {
 }
 
 // wide allows everything that can be allowed.
-func (b *block) wide() egress.Policy {
+func (b *street) wide() egress.Policy {
 	return egress.Policy{OwnPorts: []uint16{b.own.port}, Allow: []string{"127.0.0.0/8", "::1", "0.0.0.0", "::", "localhost", "*.localhost", "*.test", machineName()}}
 }
 
 func TestARefusedNavigationNamesItsRule(t *testing.T) {
 	t.Parallel()
 	ctx := patience(t)
-	b, run := newBlock(t), shortDir(t)
+	b, run := newStreet(t), shortDir(t)
 	inst := start(ctx, t, run, b.strict())
 	told := listen(inst)
 	tabs, err := page.Open(ctx, inst, nil)
@@ -217,7 +217,7 @@ func TestABrowserWhosePolicyCannotBeReadDoesNotStart(t *testing.T) {
 func TestAGuardWithoutAPolicyRefusesEverything(t *testing.T) {
 	t.Parallel()
 	ctx := patience(t)
-	b, run := newBlock(t), shortDir(t)
+	b, run := newStreet(t), shortDir(t)
 	inst := start(ctx, t, run, b.wide())
 	inst.Conn().Dispatch()
 

@@ -32,8 +32,13 @@ type Client struct {
 	over    error
 }
 
-// Connect opens the holder's socket as the client of that epoch.
-func Connect(ctx context.Context, socket, mark string, epoch uint64) (*Client, error) {
+// Connect opens the socket of the holder in dir as the client of that epoch.
+func Connect(ctx context.Context, dir, mark string, epoch uint64) (*Client, error) {
+	socket, release, err := socketPath(dir)
+	if err != nil {
+		return nil, fault.Wrap(fault.BrowserLost, "connect", err)
+	}
+	defer release()
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {

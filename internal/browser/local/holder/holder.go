@@ -9,17 +9,12 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"tapin/internal/egress"
 	"tapin/internal/secret"
 )
-
-// SocketName is the socket's name in the holder's folder; short, because the
-// path of a socket is.
-const SocketName = "s"
 
 const (
 	// ownIDs is where the holder's own message ids begin, out of any client's reach.
@@ -115,7 +110,7 @@ func start(cfg Config, opts *Options) (*holder, error) {
 		_ = h.closeProxy()
 		return nil, err
 	}
-	h.listener, err = listen(filepath.Join(cfg.Dir, SocketName))
+	h.listener, err = listen(cfg.Dir)
 	if err != nil {
 		h.browser.end()
 		_ = h.closeProxy()
@@ -125,11 +120,17 @@ func start(cfg Config, opts *Options) (*holder, error) {
 }
 
 // listen opens the socket for this user alone.
-func listen(path string) (net.Listener, error) {
+func listen(dir string) (net.Listener, error) {
+	path, release, err := socketPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	ln, err := net.Listen("unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("the holder's socket cannot be opened: %w", err)
 	}
+	ln.(*net.UnixListener).SetUnlinkOnClose(false) // the folder goes as a whole
 	if err := os.Chmod(path, 0o600); err != nil {
 		_ = ln.Close()
 		return nil, err
