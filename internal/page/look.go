@@ -42,6 +42,7 @@ func (l Look) steps() []cdp.Step {
 		{Method: cdppage.Enable.Method, Params: cdppage.EnableParams{}},
 		{Method: cdppage.SetLifecycleEventsEnabled.Method, Params: cdppage.SetLifecycleEventsEnabledParams{Enabled: true}},
 		{Method: inspector.Enable.Method, Params: struct{}{}},
+		install(),
 		autoAttach(),
 		{Method: emulation.SetDeviceMetricsOverride.Method, Params: emulation.SetDeviceMetricsOverrideParams{
 			Width: int64(l.Width), Height: int64(l.Height), DeviceScaleFactor: l.Scale, Mobile: l.Mobile,
@@ -65,8 +66,8 @@ func (l Look) steps() []cdp.Step {
 
 // childSteps are for frames and workers: follow what they open, and let them run.
 func childSteps(kind string) []cdp.Step {
-	if kind == "iframe" || kind == "page" {
-		return []cdp.Step{autoAttach(), goOn()}
+	if kind == "iframe" {
+		return []cdp.Step{{Method: cdppage.Enable.Method, Params: cdppage.EnableParams{}}, install(), autoAttach(), goOn()}
 	}
 	return []cdp.Step{goOn()}
 }

@@ -8,7 +8,6 @@ import (
 
 	proto "github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
 
 	"tapin/internal/fault"
 )
@@ -143,32 +142,18 @@ func (t *Tab) explain(op string, began time.Time, err error) error {
 	return fmt.Errorf("%s: %w", op, err)
 }
 
-// whereExpr reads what only the document knows, in a world the page cannot touch.
-const whereExpr = `({url: location.href, title: document.title, status: (performance.getEntriesByType("navigation")[0] || {}).responseStatus || 0})`
-
 // Here says where the tab is: address, title and the document's HTTP status.
 func (t *Tab) Here(ctx context.Context) (Navigation, error) {
 	var nav Navigation
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {
-		world, err := proto.Call(ctx, t.session, cdppage.CreateIsolatedWorld, cdppage.CreateIsolatedWorldParams{FrameID: t.life.frame, WorldName: "tapin"})
-		if err != nil {
-			return err
+		var here struct {
+			URL    string `json:"url"`
+			Title  string `json:"title"`
+			Status int    `json:"status"`
 		}
-		byValue := true
-		var got struct {
-			Result struct {
-				Value struct {
-					URL    string `json:"url"`
-					Title  string `json:"title"`
-					Status int    `json:"status"`
-				} `json:"value"`
-			} `json:"result"`
-		}
-		if err := t.session.Call(ctx, runtime.Evaluate.Method, runtime.EvaluateParams{Expression: whereExpr, ContextID: world.ExecutionContextID, ReturnByValue: &byValue}, &got); err != nil {
-			return err
-		}
-		nav = Navigation{URL: got.Result.Value.URL, Title: got.Result.Value.Title, Status: got.Result.Value.Status}
-		return nil
+		err := t.callMain(ctx, "here", nil, &here)
+		nav = Navigation{URL: here.URL, Title: here.Title, Status: here.Status}
+		return err
 	})
 	if err != nil {
 		return Navigation{}, fmt.Errorf("read the address: %w", err)

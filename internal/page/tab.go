@@ -20,6 +20,7 @@ type Tab struct {
 	id      target.ID
 	session *cdp.Session
 	life    *lifecycle
+	frames  *frames
 	ready   chan struct{} // closed when setup is over
 	failed  error         // why it failed; read after ready
 
@@ -42,6 +43,7 @@ func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 		tabs: tabs, id: info.TargetID, session: s, url: info.URL, title: info.Title,
 		life: newLifecycle(proto.FrameID(info.TargetID)), ready: make(chan struct{}), opened: make(chan struct{}),
 	}
+	t.frames = newFrames(t.life.frame, s)
 	cdp.Listen(s, cdppage.LifecycleEvent, t.life.event)
 	cdp.Listen(s, cdppage.FrameNavigated, t.life.navigated)
 	cdp.Listen(s, cdppage.NavigatedWithinDocument, t.life.moved)
@@ -76,10 +78,29 @@ func (t *Tab) setup(ctx context.Context, known bool) {
 		if t.Dialog() != nil {
 			return
 		}
+		t.learnFrames(ctx)
 	}
 	err := t.session.Setup(ctx, t.tabs.steps(t.ID())...)
 	if err != nil && t.Dialog() == nil && !errors.Is(err, cdp.ErrDetached) {
 		t.failed = fmt.Errorf("set up a tab: %w", err)
+	}
+}
+
+// learnFrames asks for the frames that came before we did.
+func (t *Tab) learnFrames(ctx context.Context) {
+	for _, f := range t.frames.list() {
+		got, err := proto.Call(ctx, f.session, cdppage.GetFrameTree, proto.Empty{})
+		if err != nil {
+			continue // it went away; events tell
+		}
+		var walk func(*cdppage.FrameTree)
+		walk = func(tree *cdppage.FrameTree) {
+			t.frames.put(tree.Frame.ID, tree.Frame.ParentID, f.session)
+			for _, child := range tree.ChildFrames {
+				walk(child)
+			}
+		}
+		walk(got.FrameTree)
 	}
 }
 

@@ -178,8 +178,7 @@ func (t *Tabs) created(info *target.Info) {
 func (t *Tabs) attached(e target.EventAttachedToTarget) {
 	s := t.root.Conn().Session(e.SessionID)
 	if e.TargetInfo.Type != "page" || !t.ours(e.TargetInfo) {
-		cdp.Listen(s, target.AttachedToTarget, t.attached)
-		t.start(func(ctx context.Context) { _ = s.Setup(ctx, childSteps(e.TargetInfo.Type)...) })
+		t.start(func(ctx context.Context) { _ = s.Setup(ctx, goOn()) })
 		return
 	}
 	tab := newTab(t, e.TargetInfo, s)
@@ -193,8 +192,25 @@ func (t *Tabs) attached(e target.EventAttachedToTarget) {
 	t.stack = append(t.stack, tab)
 	known := !t.gap && !e.WaitingForDebugger
 	t.mu.Unlock()
-	cdp.Listen(s, target.AttachedToTarget, t.attached)
+	t.follow(tab, s)
 	t.start(func(ctx context.Context) { tab.setup(ctx, known) })
+}
+
+// follow takes in what a page or frame opens inside itself: frames of other
+// sites live in sessions of their own and are part of the tab, workers are let run.
+func (t *Tabs) follow(tab *Tab, s *cdp.Session) {
+	cdp.Listen(s, target.AttachedToTarget, func(e target.EventAttachedToTarget) {
+		child := t.root.Conn().Session(e.SessionID)
+		if e.TargetInfo.Type == "iframe" {
+			tab.frames.follow(child)
+			tab.frames.put(proto.FrameID(e.TargetInfo.TargetID), e.TargetInfo.ParentFrameID, child)
+			t.follow(tab, child)
+		}
+		t.start(func(ctx context.Context) { _ = child.Setup(ctx, childSteps(e.TargetInfo.Type)...) })
+	})
+	cdp.Listen(s, target.DetachedFromTarget, func(e target.EventDetachedFromTarget) {
+		tab.frames.lose(e.SessionID)
+	})
 }
 
 func (t *Tabs) detached(id target.SessionID) {

@@ -1,0 +1,159 @@
+package page
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	proto "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+
+	"tapin/internal/cdp"
+)
+
+// worldName names the isolated world that our engine lives in. A page sees
+// neither the world nor anything in it.
+const worldName = "tapin"
+
+// errWorldGone means that the document went away while it was being asked: what
+// was asked may or may not have been done.
+var errWorldGone = errors.New("the page moved on meanwhile")
+
+// engineSource is the engine: the files of engine/, in the order of their names,
+// as one script. Each is idempotent, as a document may get it twice.
+var engineSource = readEngine()
+
+//go:embed engine/*.js
+var engineFiles embed.FS
+
+func readEngine() string {
+	names, err := fs.Glob(engineFiles, "engine/*.js")
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	var source strings.Builder
+	for _, name := range names {
+		raw, err := engineFiles.ReadFile(name)
+		if err != nil {
+			panic(err) // it was just listed
+		}
+		source.Write(raw)
+	}
+	return source.String()
+}
+
+// thrown is an error of the engine itself.
+type thrown struct{ text string }
+
+func (e *thrown) Error() string { return "the page's engine failed: " + e.text }
+
+// install is the step that puts the engine into every document of a session,
+// also those that are there already.
+func install() cdp.Step {
+	now := true
+	return cdp.Step{Method: cdppage.AddScriptToEvaluateOnNewDocument.Method, Params: cdppage.AddScriptToEvaluateOnNewDocumentParams{
+		Source: engineSource, WorldName: worldName, RunImmediately: &now,
+	}}
+}
+
+// callMain runs a function that changes nothing in the main frame, again where
+// the document went away meanwhile.
+func (t *Tab) callMain(ctx context.Context, fn string, args, result any) error {
+	for {
+		main, ok := t.frames.get(t.frames.main)
+		if !ok {
+			return errWorldGone
+		}
+		err := t.call(ctx, main, fn, args, result)
+		if !errors.Is(err, errWorldGone) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// call runs a function of the engine in a frame and decodes what it returns. A
+// world that was gone before the call is looked for again; one that goes away
+// during it is errWorldGone, because asking twice may do twice.
+func (t *Tab) call(ctx context.Context, f frame, fn string, args, result any) error {
+	for tries := 0; ; tries++ {
+		if f.world == 0 {
+			made, err := proto.Call(ctx, f.session, cdppage.CreateIsolatedWorld, cdppage.CreateIsolatedWorldParams{FrameID: f.id, WorldName: worldName})
+			if err != nil {
+				return worldError(err)
+			}
+			t.frames.learn(f, made.ExecutionContextID)
+			f.world = made.ExecutionContextID
+		}
+		err := callIn(ctx, f, fn, args, result)
+		refused, ok := errors.AsType[*cdp.Error](err)
+		if !ok || tries > 1 || !strings.Contains(refused.Message, "Cannot find context") {
+			return worldError(err)
+		}
+		stale := f
+		t.frames.learn(stale, 0)
+		if f, ok = t.frames.get(f.id); !ok {
+			return errWorldGone
+		}
+	}
+}
+
+func callIn(ctx context.Context, f frame, fn string, args, result any) error {
+	if args == nil {
+		args = struct{}{}
+	}
+	raw, err := jsonv2.Marshal(args)
+	if err != nil {
+		return err
+	}
+	yes := true
+	var got struct {
+		Result struct {
+			Value jsonv2.Value `json:"value"`
+		} `json:"result"`
+		ExceptionDetails *struct {
+			Text      string `json:"text"`
+			Exception struct {
+				Description string `json:"description"`
+			} `json:"exception"`
+		} `json:"exceptionDetails"`
+	}
+	err = f.session.Call(ctx, runtime.CallFunctionOn.Method, runtime.CallFunctionOnParams{
+		FunctionDeclaration: "function(args) { return globalThis.tapin." + fn + "(args) }",
+		ExecutionContextID:  f.world, AwaitPromise: &yes, ReturnByValue: &yes,
+		Arguments: []*runtime.CallArgument{{Value: raw}},
+	}, &got)
+	if err != nil {
+		return err
+	}
+	if e := got.ExceptionDetails; e != nil {
+		first, _, _ := strings.Cut(e.Exception.Description, "\n")
+		return &thrown{text: fn + ": " + first}
+	}
+	if result == nil || len(got.Result.Value) == 0 {
+		return nil
+	}
+	if jsonv2.Unmarshal(got.Result.Value, result, jsonv2.AllowInvalidUTF8(true)) != nil {
+		return fmt.Errorf("%s: the page's engine answered in an unexpected shape", fn)
+	}
+	return nil
+}
+
+// worldError tells documents that went away from everything else.
+func worldError(err error) error {
+	if errors.Is(err, cdp.ErrDetached) {
+		return errWorldGone
+	}
+	if refused, ok := errors.AsType[*cdp.Error](err); ok {
+		for _, gone := range []string{"Execution context was destroyed", "navigated or closed", "Cannot find context", "No frame for given id", "Could not find frame", "Frame was detached"} {
+			if strings.Contains(refused.Message, gone) {
+				return errWorldGone
+			}
+		}
+	}
+	return err
+}
