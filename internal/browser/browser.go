@@ -6,6 +6,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"tapin/internal/cdp"
@@ -31,6 +32,10 @@ type Provider interface {
 	// that is gone is no error.
 	End(ctx context.Context, ref Ref) error
 }
+
+// ErrTakenOver says that a later process has the browser now: it is not ours to
+// touch any more.
+var ErrTakenOver = errors.New("another sidecar has taken over")
 
 // Instance is one running browser we are connected to.
 type Instance interface {

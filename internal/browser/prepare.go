@@ -2,7 +2,9 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	proto "github.com/chromedp/cdproto/cdp"
@@ -11,17 +13,25 @@ import (
 	"tapin/internal/cdp"
 )
 
+// ErrNoContexts says that a browser has no contexts but its own.
+var ErrNoContexts = errors.New("the browser makes no contexts")
+
 // PrivateContext makes an empty browser context that outlives the connection,
 // and gives it the state and the downloads folder of the spec. The default
 // context is never used: it would leave what pages store in clear on the disk.
 func PrivateContext(ctx context.Context, conn *cdp.Conn, spec Spec) (string, error) {
 	keep := false
 	made, err := proto.Call(ctx, conn.Root(), target.CreateBrowserContext, target.CreateBrowserContextParams{DisposeOnDetach: &keep})
+	if _, refused := errors.AsType[*cdp.Error](err); refused {
+		return "", ErrNoContexts
+	}
 	if err != nil {
 		return "", fmt.Errorf("make a private browser context: %w", err)
 	}
 	id := string(made.BrowserContextID)
 	if err := Prepare(ctx, conn, id, spec); err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
 		_, _ = proto.Call(ctx, conn.Root(), target.DisposeBrowserContext, target.DisposeBrowserContextParams(made))
 		return "", err
 	}

@@ -178,10 +178,25 @@ func (c *Conn) read() {
 			c.deliver(m)
 			continue
 		}
-		if !c.events.push(m) {
+		replaced, ok := c.events.push(m)
+		if !ok {
 			c.lose(&Lost{Cause: "events came faster than they were handled"})
 			return
 		}
+		if replaced != nil {
+			c.acknowledge(replaced)
+		}
+	}
+}
+
+// acknowledge answers for a picture that no handler will see; the browser
+// counts, and stops after a few that nobody answered for.
+func (c *Conn) acknowledge(frame *message) {
+	var cast struct {
+		Number int64 `json:"sessionId"`
+	}
+	if jsonv2.Unmarshal(frame.Params, &cast) == nil {
+		_, _ = c.send(context.Background(), frame.Session, "Page.screencastFrameAck", map[string]int64{"sessionId": cast.Number}, nil)
 	}
 }
 
@@ -207,7 +222,7 @@ func (c *Conn) deliver(m *message) {
 // answer is known too. It must not be called from a handler.
 func (c *Conn) Settle(ctx context.Context) error {
 	reached := make(chan struct{})
-	c.events.push(&message{mark: reached})
+	_, _ = c.events.push(&message{mark: reached})
 	select {
 	case <-reached:
 		return nil

@@ -296,9 +296,15 @@ func TestOfPicturesOnlyTheLatestWaits(t *testing.T) {
 	c := cdp.New(w, &cdp.Options{QueuedEvents: 4})
 	defer func() { _ = c.Close() }()
 	for i := range 100 {
-		w.say(`{"method":"Page.screencastFrame","params":{"n":%d},"sessionId":"s"}`, i)
+		w.say(`{"method":"Page.screencastFrame","params":{"n":%d,"sessionId":7},"sessionId":"s"}`, i)
 	}
 	w.say(`{"method":"X.after","params":{},"sessionId":"s"}`)
+	// The 99 that gave way are acknowledged for the handlers that never see them.
+	for range 99 {
+		if q := <-w.sent; q.Method != "Page.screencastFrameAck" || q.Session != "s" || string(q.Params) != `{"sessionId":7}` {
+			t.Fatalf("the acknowledgement is %+v", q)
+		}
+	}
 	w.ping(t, c)
 	var seen []string
 	for _, m := range []string{"Page.screencastFrame", "X.after"} {
@@ -308,7 +314,7 @@ func TestOfPicturesOnlyTheLatestWaits(t *testing.T) {
 	if err := c.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(seen, " "); got != `Page.screencastFrame{"n":99} X.after{}` {
+	if got := strings.Join(seen, " "); got != `Page.screencastFrame{"n":99,"sessionId":7} X.after{}` {
 		t.Fatalf("the handlers saw %s", got)
 	}
 }

@@ -23,27 +23,28 @@ func newQueue(limit int) *queue {
 	return q
 }
 
-// push reports false when the line is full.
-func (q *queue) push(m *message) bool {
+// push reports false when the line is full, and returns the picture that gave
+// way: nobody else will acknowledge it.
+func (q *queue) push(m *message) (replaced *message, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return true
+		return nil, true
 	}
 	if m.Method == frameEvent {
 		for i, waiting := range q.items {
 			if waiting.Method == frameEvent && waiting.Session == m.Session {
 				q.items[i] = m
-				return true
+				return waiting, true
 			}
 		}
 	}
 	if len(q.items) >= q.limit && m.mark == nil {
-		return false
+		return nil, false
 	}
 	q.items = append(q.items, m)
 	q.ready.Signal()
-	return true
+	return nil, true
 }
 
 // pop waits for the next event; false means the queue is closed and empty.

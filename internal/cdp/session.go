@@ -59,7 +59,8 @@ func (s *Session) Ended() <-chan struct{} { return s.ended }
 
 // Call sends a command and decodes its result into result, which may be nil.
 // It returns at once when the connection is lost, the target goes away or the
-// context ends, and never waits without a deadline.
+// context ends while it waits for the answer, and never waits without a
+// deadline. Sending itself is bounded by the transport.
 func (s *Session) Call(ctx context.Context, method string, params, result any) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc

@@ -30,7 +30,7 @@ func Dial(ctx context.Context, endpoint secret.Text, header http.Header) (Transp
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 10 * time.Second,
-	}}
+	}, CheckRedirect: stay}
 	ws, resp, err := websocket.Dial(ctx, endpoint.Reveal(), &websocket.DialOptions{
 		HTTPClient: client,
 		HTTPHeader: header,
@@ -49,6 +49,9 @@ func Dial(ctx context.Context, endpoint secret.Text, header http.Header) (Transp
 	go t.watch()
 	return t, nil
 }
+
+// stay keeps a key from following a redirect to somebody else.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Refused is the endpoint's answer when it does not open a WebSocket.
 type Refused struct{ Status int }

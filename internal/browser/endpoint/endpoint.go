@@ -60,7 +60,7 @@ func (p *Provider) Create(ctx context.Context, spec browser.Spec) (browser.Insta
 		return nil, fault.Wrap(fault.SessionCreateFailed, op, err)
 	}
 	inst.ref.Context, err = browser.PrivateContext(ctx, inst.conn, spec)
-	if _, refused := errors.AsType[*cdp.Error](err); refused {
+	if errors.Is(err, browser.ErrNoContexts) {
 		inst.ref.Target, err = p.tab(ctx, inst.conn, spec)
 	}
 	if err != nil {
@@ -181,7 +181,9 @@ func (p *Provider) socket(ctx context.Context, header http.Header) (secret.Text,
 		return secret.Text{}, errors.New("the endpoint's address cannot be read")
 	}
 	req.Header = header.Clone()
-	resp, err := http.DefaultClient.Do(req)
+	// The key must not follow a redirect to somebody else.
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req)
 	if err != nil {
 		return secret.Text{}, errors.New("the endpoint cannot be reached")
 	}

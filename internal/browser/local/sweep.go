@@ -29,6 +29,8 @@ func (p *Provider) sweep(ctx context.Context, dir string) (gone bool) {
 
 // remove deletes a folder in which a dying browser may still be writing.
 func (p *Provider) remove(ctx context.Context, dir string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
 	for {
 		if err := os.RemoveAll(dir); err == nil {
 			return true

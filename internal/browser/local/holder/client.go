@@ -32,6 +32,9 @@ type Client struct {
 	over    error
 }
 
+// connectWithin bounds the greeting. A holder does nothing that takes longer.
+const connectWithin = 3 * time.Second
+
 // Connect opens the socket of the holder in dir as the client of that epoch.
 func Connect(ctx context.Context, dir, mark string, epoch uint64) (*Client, error) {
 	socket, release, err := socketPath(dir)
@@ -39,6 +42,9 @@ func Connect(ctx context.Context, dir, mark string, epoch uint64) (*Client, erro
 		return nil, fault.Wrap(fault.BrowserLost, "connect", err)
 	}
 	defer release()
+	// A stopped holder accepts and never says a word.
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {
@@ -68,6 +74,9 @@ func (c *Client) greet(mark string, epoch uint64) error {
 	case kind == frameRefused:
 		var no refused
 		_ = json.Unmarshal(payload, &no)
+		if no.TakenOver {
+			return &fault.Error{Code: fault.BrowserLost, Op: "connect", Err: browser.ErrTakenOver}
+		}
 		return fault.New(fault.BrowserLost, "connect", "the browser's holder refused: %s", no.Reason)
 	case kind != frameWelcome || json.Unmarshal(payload, &c.welcome) != nil:
 		return fault.New(fault.BrowserLost, "connect", "the browser's holder speaks another protocol")

@@ -70,6 +70,7 @@ type holder struct {
 	missed    uint64
 	blocks    uint64
 	keepUntil time.Time
+	policyMu  sync.Mutex // held while a policy is put into force, so that they come in the order of their clients
 	ownID     int64
 	enders    []func() // answers owed to those who asked for the end
 }
@@ -254,7 +255,15 @@ func (h *holder) fromBrowser(raw []byte) {
 	if !present {
 		return
 	}
-	if !h.client.out.push(frameMessage, raw) {
+	switch {
+	case h.client.out.push(frameMessage, raw):
+	case method == "Page.screencastFrame":
+		var e envelope
+		if json.Unmarshal(raw, &e) == nil {
+			h.table.fromClient(&envelope{Method: "Page.screencastFrameAck", Session: e.Session, Params: e.Params})
+			h.ackLater(frameKey{e.Session, e.cast()})
+		}
+	default:
 		h.drop(h.client)
 	}
 }
@@ -285,7 +294,7 @@ func (h *holder) ackLater(key frameKey) {
 		"id": h.ownID, "method": "Page.screencastFrameAck", "sessionId": key.session,
 		"params": map[string]any{"sessionId": key.cast},
 	})
-	time.AfterFunc(idleAck, func() { _ = h.browser.write(raw, h.ended) })
+	time.AfterFunc(idleAck, func() { _ = h.browser.write(raw, h.ended, nil) })
 }
 
 // failed is called by the guard before it answers the browser, for what it would

@@ -6,8 +6,8 @@ import (
 )
 
 // maxQueued bounds what waits for a slow client. Past it pictures are dropped,
-// and a client that does not even read the rest is let go: the state table
-// serves it better than a backlog would.
+// and a client that does not even read the rest is let go: it may come back, and
+// the state table serves it better than a backlog would.
 const maxQueued = 64 << 20
 
 // outbox is the line of frames to one client, so that a stopped client never

@@ -21,11 +21,18 @@ type process struct {
 	cmd    *exec.Cmd
 	in     *os.File // commands
 	out    *os.File // answers and events
-	writes chan []byte
+	writes chan command
 	stderr *tail
 	exited chan struct{} // closed when the main process was waited for
 	state  *os.ProcessState
 	once   sync.Once
+}
+
+// command is a message on its way to the browser. One whose sender was fenced
+// while it waited is not sent.
+type command struct {
+	raw  []byte
+	void func() bool // nil means that it always holds
 }
 
 // launch starts Chromium on a pipe, its network behind the proxy, in a process
@@ -52,7 +59,7 @@ func launch(cfg Config, proxyAddr string) (*process, error) {
 		closeAll(fromUs, toBrowser, fromBrowser, toUs)
 		return nil, err
 	}
-	p := &process{in: toBrowser, out: fromBrowser, writes: make(chan []byte, 64), stderr: &tail{}, exited: make(chan struct{})}
+	p := &process{in: toBrowser, out: fromBrowser, writes: make(chan command, 64), stderr: &tail{}, exited: make(chan struct{})}
 	args := append(slices.Clone(cfg.Args),
 		"--remote-debugging-pipe",
 		"--user-data-dir="+profile,
@@ -111,8 +118,11 @@ func (p *process) pid() int { return p.cmd.Process.Pid }
 func (p *process) feed() {
 	for {
 		select {
-		case raw := <-p.writes:
-			if _, err := p.in.Write(append(raw, 0)); err != nil {
+		case next := <-p.writes:
+			if next.void != nil && next.void() {
+				continue
+			}
+			if _, err := p.in.Write(append(next.raw, 0)); err != nil {
 				return
 			}
 		case <-p.exited:
@@ -122,7 +132,7 @@ func (p *process) feed() {
 }
 
 // write queues a command, and gives up when its sender is gone.
-func (p *process) write(raw []byte, gone <-chan struct{}) error {
+func (p *process) write(raw []byte, gone <-chan struct{}, void func() bool) error {
 	if bytes.IndexByte(raw, 0) >= 0 {
 		return errors.New("a message holds the delimiter")
 	}
@@ -132,7 +142,7 @@ func (p *process) write(raw []byte, gone <-chan struct{}) error {
 	default:
 	}
 	select {
-	case p.writes <- raw:
+	case p.writes <- command{raw, void}:
 		return nil
 	case <-gone:
 		return io.ErrClosedPipe

@@ -72,7 +72,8 @@ type welcome struct {
 }
 
 type refused struct {
-	Reason string `json:"reason"`
+	Reason    string `json:"reason"`
+	TakenOver bool   `json:"taken_over,omitempty"` // a later epoch was here
 }
 
 // The operations a client may request.

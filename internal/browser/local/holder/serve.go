@@ -3,6 +3,7 @@ package holder
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -32,9 +33,9 @@ func (h *holder) serve(conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	c, reason := h.admit(conn, greeting)
+	c, no := h.admit(conn, greeting)
 	if c == nil {
-		_ = writeJSONFrame(conn, frameRefused, refused{Reason: reason})
+		_ = writeJSONFrame(conn, frameRefused, no)
 		_ = conn.Close()
 		return
 	}
@@ -57,16 +58,16 @@ func (h *holder) serve(conn net.Conn) {
 // admit makes the connection the one client, if it may be: the mark says whose
 // browser this is, and a lower epoch is a sidecar that another one has followed.
 // Welcome and replay are queued before anything new can be.
-func (h *holder) admit(conn net.Conn, g hello) (*client, string) {
+func (h *holder) admit(conn net.Conn, g hello) (*client, refused) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case g.Protocol < 1:
-		return nil, "the protocol is not spoken here"
+		return nil, refused{Reason: "the protocol is not spoken here"}
 	case g.Mark != h.cfg.Mark:
-		return nil, "this browser belongs to another"
+		return nil, refused{Reason: "this browser belongs to another"}
 	case g.Epoch < h.epoch:
-		return nil, "another sidecar has taken over"
+		return nil, refused{Reason: browser.ErrTakenOver.Error(), TakenOver: true}
 	}
 	if h.client != nil {
 		h.drop(h.client)
@@ -89,7 +90,7 @@ func (h *holder) admit(conn net.Conn, g hello) (*client, string) {
 	}
 	end, _ := json.Marshal(gap)
 	c.out.push(frameGap, end)
-	return c, ""
+	return c, refused{}
 }
 
 // fromClient carries out what a client sent; false ends the connection. Only
@@ -100,7 +101,7 @@ func (h *holder) fromClient(c *client, kind byte, payload []byte) bool {
 		if !h.note(c, payload) {
 			return false
 		}
-		return h.browser.write(payload, c.done) == nil
+		return h.browser.write(payload, c.done, c.fenced) == nil
 	case frameRequest:
 		var req request
 		if json.Unmarshal(payload, &req) != nil {
@@ -148,7 +149,9 @@ func (h *holder) request(c *client, req request) bool {
 	case opPolicy:
 		set = req.Policy
 	case opKeepUntil:
-		h.keepUntil = req.KeepUntil
+		if !req.KeepUntil.IsZero() {
+			h.keepUntil = req.KeepUntil
+		}
 	case opEnd:
 		h.enders = append(h.enders, func() { answer(nil) })
 	}
@@ -156,8 +159,9 @@ func (h *holder) request(c *client, req request) bool {
 
 	switch {
 	case set != nil:
-		// Outside the lock: the guard may report a block of its own meanwhile.
-		answer(h.proxy.SetPolicy(*set))
+		answer(h.setPolicy(c, *set))
+	case req.Op == opKeepUntil && req.KeepUntil.IsZero():
+		answer(errors.New("a time is missing")) // for ever is not offered
 	case req.Op == opKeepUntil:
 		answer(nil)
 	case req.Op == opEnd:
@@ -167,4 +171,25 @@ func (h *holder) request(c *client, req request) bool {
 		answer(fmt.Errorf("the request %q cannot be understood", req.Op))
 	}
 	return true
+}
+
+// setPolicy puts a policy into force, unless its sender was fenced meanwhile.
+// The guard may report a block while it does, so the holder's lock is not held.
+func (h *holder) setPolicy(c *client, p egress.Policy) error {
+	h.policyMu.Lock()
+	defer h.policyMu.Unlock()
+	if c.fenced() {
+		return errors.New("another sidecar has taken over")
+	}
+	return h.proxy.SetPolicy(p)
+}
+
+// fenced reports whether the client's time is over.
+func (c *client) fenced() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
 }

@@ -2,14 +2,15 @@ package holder
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 )
 
-// maxPaused bounds the paused requests that are remembered per browser; a page
-// that piles up more has gone on without them long ago.
+// maxPaused bounds the paused requests that are remembered per browser, the
+// newest ones; a page that piles up more has gone on without the older ones.
 const maxPaused = 512
 
 // table is what a new client must know of the browser: not a log of what
@@ -123,8 +124,10 @@ func (t *table) fromBrowser(e *envelope, raw []byte, present bool) {
 	case "Inspector.targetReloadedAfterCrash":
 		delete(t.crashes, e.Session)
 	case "Fetch.requestPaused", "Fetch.authRequired":
-		if len(t.paused) < maxPaused {
-			t.paused[e.Session+"\x00"+e.Params.RequestID] = note
+		t.paused[e.Session+"\x00"+e.Params.RequestID] = note
+		if len(t.paused) > maxPaused {
+			oldest := slices.MinFunc(slices.Collect(maps.Keys(t.paused)), func(a, b string) int { return cmp.Compare(t.paused[a].order, t.paused[b].order) })
+			delete(t.paused, oldest)
 		}
 	case "Browser.downloadWillBegin":
 		t.downloads[e.Params.GUID] = note
@@ -214,7 +217,7 @@ func (t *table) takeUnacked() map[frameKey]int {
 func (t *table) replay() [][]byte {
 	var out [][]byte
 	add := func(m map[string]*entry) {
-		for _, e := range slices.SortedFunc(maps.Values(m), func(a, b *entry) int { return int(a.order) - int(b.order) }) { //nolint:gosec // counts of events, far from overflow
+		for _, e := range slices.SortedFunc(maps.Values(m), func(a, b *entry) int { return cmp.Compare(a.order, b.order) }) {
 			out = append(out, e.raw)
 		}
 	}
