@@ -37,6 +37,13 @@ type Provider interface {
 // touch any more.
 var ErrTakenOver = errors.New("another sidecar has taken over")
 
+// HasEnded reports whether a lost connection means a browser that is gone, so
+// that there is nothing to connect to again.
+func HasEnded(err error) bool {
+	lost, ok := cdp.IsLost(err)
+	return ok && lost.Ended
+}
+
 // Instance is one running browser we are connected to.
 type Instance interface {
 	// Ref finds the browser again after a restart.

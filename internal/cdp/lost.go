@@ -14,7 +14,10 @@ var ErrDetached = errors.New("the page went away")
 var errClosed = errors.New("the connection was closed by tapin")
 
 // Lost says why a connection ended. It is a BROWSER_LOST fault's cause.
-type Lost struct{ Cause string }
+type Lost struct {
+	Cause string
+	Ended bool // the browser itself is gone: there is nothing to connect to again
+}
 
 func (l *Lost) Error() string { return "the connection to the browser was lost: " + l.Cause }
 

@@ -17,22 +17,30 @@ const (
 	headerError   = "X-Tapin-Error"
 )
 
-// blockedPage tells a person what happened, and only the rule: the page that
+// pageFrame tells a person what happened, and only the rule: the page that
 // caused it can read this text and must not learn an address from it.
-const blockedPage = `<!doctype html>
+const pageFrame = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Not reachable</title>
+<title>TITLE</title>
 <style>
 :root { color-scheme: light dark }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 32rem; margin: 20vh auto; padding: 0 1.5rem }
 </style>
 <h1>Not reachable from here</h1>
-<p>tapin's network guard does not let pages reach this address.</p>
-<p>Rule: <code>RULE</code></p>
+<p>WHAT</p>
+<p>WHY</p>
 </html>
 `
+
+// PageTitle is the title of a page that the guard answered with instead of the
+// site: by it, and its status, such an answer is told from a site's own.
+const PageTitle = "Not reachable · tapin"
+
+func ownPage(what, why string) string {
+	return strings.NewReplacer("TITLE", PageTitle, "WHAT", what, "WHY", why).Replace(pageFrame)
+}
 
 // Failure is a target that the policy allows and that could not be reached. The
 // browser sees only that its proxy failed; this says why.
@@ -95,7 +103,7 @@ func deny(w http.ResponseWriter, r *http.Request, rule string) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 	w.WriteHeader(http.StatusForbidden)
-	_, _ = io.WriteString(w, strings.Replace(blockedPage, "RULE", html.EscapeString(rule), 1))
+	_, _ = io.WriteString(w, ownPage("tapin's network guard does not let pages reach this address.", "Rule: <code>"+html.EscapeString(rule)+"</code>"))
 }
 
 // fail answers for everything else that did not work.
@@ -109,9 +117,10 @@ func fail(w http.ResponseWriter, r *http.Request, status int, kind string) {
 		w.WriteHeader(status)
 		return
 	}
-	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, "tapin could not reach this address ("+kind+").\n")
+	_, _ = io.WriteString(w, ownPage("tapin could not reach this address.", "Reason: <code>"+html.EscapeString(kind)+"</code>"))
 }
 
 func ownHeader(w http.ResponseWriter) http.Header {

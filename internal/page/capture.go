@@ -25,6 +25,9 @@ func (t *Tab) Screenshot(ctx context.Context, o ShotOptions) (Image, error) {
 	var got struct {
 		Data string `json:"data"`
 	}
+	if t.hasCrashed() {
+		return Image{}, crashFault()
+	}
 	err = t.unlessDialog(ctx, func(ctx context.Context) error {
 		if o.FullPage {
 			if params.Clip, err = t.wholePage(ctx); err != nil {

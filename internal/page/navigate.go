@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
 
+	"tapin/internal/egress"
 	"tapin/internal/fault"
 )
 
@@ -122,16 +125,36 @@ func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(cont
 	}
 	nav, err := t.Here(ctx)
 	nav.Took = time.Since(began)
-	if err == nil {
-		err = t.tabs.guard.verdict(op, nav.URL, began, false)
+	switch {
+	case err != nil:
+		return Navigation{}, err
+	case strings.HasPrefix(nav.URL, "chrome-error:"):
+		return Navigation{}, t.explain(op, began, &failure{url: t.intended(ctx), reason: tunnelFailed})
+	case nav.Title == egress.PageTitle && nav.Status >= http.StatusForbidden:
+		// The guard's own page, not the site's: it has told us why.
+		if told := t.tabs.guard.verdict(op, nav.URL, began, false); told != nil {
+			return Navigation{}, told
+		}
 	}
-	return nav, err
+	return nav, nil
+}
+
+// tunnelFailed is what the browser says of everything that goes wrong behind its proxy.
+const tunnelFailed = "net::ERR_TUNNEL_CONNECTION_FAILED"
+
+// intended is the address that an error page stands for.
+func (t *Tab) intended(ctx context.Context) string {
+	history, err := proto.Call(ctx, t.session, cdppage.GetNavigationHistory, proto.Empty{})
+	if err != nil || history.CurrentIndex < 0 || history.CurrentIndex >= int64(len(history.Entries)) {
+		return ""
+	}
+	return history.Entries[history.CurrentIndex].URL
 }
 
 // explain gives a failed navigation its code.
 func (t *Tab) explain(op string, began time.Time, err error) error {
 	if f, ok := errors.AsType[*failure](err); ok {
-		if told := t.tabs.guard.verdict(op, f.url, began, f.reason == "net::ERR_TUNNEL_CONNECTION_FAILED"); told != nil {
+		if told := t.tabs.guard.verdict(op, f.url, began, f.reason == tunnelFailed); told != nil {
 			return told
 		}
 		return fault.New(fault.NavigationFailed, op, "%s", f.reason)

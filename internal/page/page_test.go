@@ -47,6 +47,8 @@ func visit(t *testing.T, pages map[string]string, look page.Look) *web {
 			_, _ = io.WriteString(rw, "<title>never</title>")
 			_ = http.NewResponseController(rw).Flush()
 			<-r.Context().Done()
+		case r.URL.Path == "/reset":
+			panic(http.ErrAbortHandler)
 		case !ok:
 			http.NotFound(rw, r)
 		case strings.HasSuffix(r.URL.Path, ".js"):
@@ -272,5 +274,32 @@ func TestNavigationsEndAndSayHow(t *testing.T) {
 		case tt.code == "" && (err != nil || nav.Status != tt.status || tt.title != "" && nav.Title != tt.title):
 			t.Errorf("%s: got %+v, %v", name, nav, err)
 		}
+	}
+}
+
+func TestWhatALoadedPageCannotFetchIsNotItsOwnFailure(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	w := visit(t, map[string]string{"/": `<title>fine</title><script src="/reset"></script><p>text`}, page.Look{})
+	tab := w.front(ctx, t)
+	if nav, err := tab.Navigate(ctx, w.URL+"/", page.WaitLoad); err != nil || nav.Title != "fine" || nav.Status != 200 {
+		t.Fatalf("got %+v, %v", nav, err)
+	}
+}
+
+func TestReloadAndHistorySayWhenAPageIsGone(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	w := visit(t, map[string]string{"/": `<title>one</title>`, "/two": `<title>two</title>`}, page.Look{})
+	tab := w.front(ctx, t)
+	for _, path := range []string{"/", "/two"} {
+		if _, err := tab.Navigate(ctx, w.URL+path, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.CloseClientConnections()
+	w.Close()
+	if nav, err := tab.Reload(ctx, ""); !errors.Is(err, fault.NavigationFailed) || !strings.Contains(err.Error(), "ERR_CONNECTION_REFUSED") {
+		t.Fatalf("a reload gave %+v, %v", nav, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	proto "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/inspector"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 
@@ -21,14 +22,17 @@ type Tab struct {
 	session *cdp.Session
 	life    *lifecycle
 	frames  *frames
-	ready   chan struct{} // closed when setup is over
-	failed  error         // why it failed; read after ready
 
-	mu     sync.Mutex
-	url    string
-	title  string
-	dialog *Dialog
-	opened chan struct{} // closed when a dialog opens, then replaced
+	settingUp chan struct{} // holds one token: who sets the tab up
+	isSetUp   bool          // belongs to the holder of the token
+	known     bool          // an earlier client has set it up
+
+	mu      sync.Mutex
+	url     string
+	title   string
+	dialog  *Dialog
+	crashed bool
+	opened  chan struct{} // closed when a dialog opens or the page crashes, then replaced
 }
 
 // Dialog is an open alert, confirm, prompt or beforeunload.
@@ -41,7 +45,7 @@ type Dialog struct {
 func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 	t := &Tab{
 		tabs: tabs, id: info.TargetID, session: s, url: info.URL, title: info.Title,
-		life: newLifecycle(proto.FrameID(info.TargetID)), ready: make(chan struct{}), opened: make(chan struct{}),
+		life: newLifecycle(proto.FrameID(info.TargetID)), settingUp: make(chan struct{}, 1), opened: make(chan struct{}),
 	}
 	t.frames = newFrames(t.life.frame, s)
 	cdp.Listen(s, cdppage.LifecycleEvent, t.life.event)
@@ -51,8 +55,20 @@ func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.dialog = &Dialog{Kind: string(e.Type), Message: e.Message, Default: e.DefaultPrompt}
-		close(t.opened)
-		t.opened = make(chan struct{})
+		t.interrupt()
+	})
+	cdp.Listen(s, inspector.TargetCrashed, func(inspector.EventTargetCrashed) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.crashed = true
+		t.interrupt()
+	})
+	cdp.Listen(s, cdppage.FrameNavigated, func(e cdppage.EventFrameNavigated) {
+		if e.Frame.ParentID == "" {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.crashed = false // there is a new page
+		}
 	})
 	cdp.Listen(s, cdppage.JavascriptDialogClosed, func(cdppage.EventJavascriptDialogClosed) {
 		t.mu.Lock()
@@ -62,28 +78,39 @@ func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 	return t
 }
 
-// setup brings the tab into its state. A tab that an earlier client set up has
-// it already: there it is only made sure of, and not while a dialog keeps the
-// page from answering.
+// usable brings the tab into its state, once; whoever needs the tab waits for
+// it, and tries again what did not work before. Nobody may navigate before it
+// has ended: a new renderer only inherits what the old one has acknowledged.
 //
-// Nobody may navigate before it has ended: a new renderer only inherits what the
-// old one has acknowledged.
-func (t *Tab) setup(ctx context.Context, known bool) {
-	defer close(t.ready)
-	if known {
+// A tab that an earlier client set up has its state already. There it is only
+// made sure of, and not while a dialog or a crash keeps the page from answering.
+func (t *Tab) usable(ctx context.Context) error {
+	select {
+	case t.settingUp <- struct{}{}:
+		defer func() { <-t.settingUp }()
+	case <-ctx.Done():
+		return fmt.Errorf("set up a tab: %w", ctx.Err())
+	}
+	if t.isSetUp {
+		return nil
+	}
+	if t.known {
 		if err := t.session.Conn().Settle(ctx); err != nil {
-			t.failed = err
-			return
+			return err
 		}
-		if t.Dialog() != nil {
-			return
+		if t.Dialog() != nil || t.hasCrashed() {
+			return nil
 		}
 		t.learnFrames(ctx)
 	}
+	ctx, cancel := context.WithTimeout(ctx, setupWithin)
+	defer cancel()
 	err := t.session.Setup(ctx, t.tabs.steps(t.ID())...)
-	if err != nil && t.Dialog() == nil && !errors.Is(err, cdp.ErrDetached) {
-		t.failed = fmt.Errorf("set up a tab: %w", err)
+	if err != nil && t.Dialog() == nil {
+		return fmt.Errorf("set up a tab: %w", err)
 	}
+	t.isSetUp = err == nil
+	return nil
 }
 
 // learnFrames asks for the frames that came before we did.
@@ -101,16 +128,6 @@ func (t *Tab) learnFrames(ctx context.Context) {
 			}
 		}
 		walk(got.FrameTree)
-	}
-}
-
-// usable waits until the tab can be worked with, and says why it cannot.
-func (t *Tab) usable(ctx context.Context) error {
-	select {
-	case <-t.ready:
-		return t.failed
-	case <-ctx.Done():
-		return fmt.Errorf("set up a tab: %w", ctx.Err())
 	}
 }
 
@@ -149,11 +166,11 @@ func (t *Tab) Answer(ctx context.Context, accept bool, text string) error {
 	return nil
 }
 
-// unlessDialog runs fn with a context that ends when a dialog opens: while one
-// is open, the page answers nothing.
+// unlessDialog runs fn with a context that ends when a dialog opens or the page
+// crashes: from then on the page answers nothing.
 func (t *Tab) unlessDialog(ctx context.Context, fn func(context.Context) error) error {
 	t.mu.Lock()
-	open, opened := t.dialog, t.opened
+	open, opened, crashes := t.dialog, t.opened, t.crashed
 	t.mu.Unlock()
 	if open != nil {
 		return dialogFault(open)
@@ -165,20 +182,39 @@ func (t *Tab) unlessDialog(ctx context.Context, fn func(context.Context) error) 
 	go func() {
 		select {
 		case <-opened:
-			cancel(errDialog)
+			cancel(errInterrupted)
 		case <-over:
 		}
 	}()
 	err := fn(watched)
-	if err != nil && errors.Is(context.Cause(watched), errDialog) {
+	if err != nil && errors.Is(context.Cause(watched), errInterrupted) {
 		if d := t.Dialog(); d != nil {
 			return dialogFault(d)
+		}
+		if !crashes && t.hasCrashed() {
+			return crashFault()
 		}
 	}
 	return err
 }
 
-var errDialog = errors.New("a dialog opened")
+// interrupt ends what waits for the page to answer. Called with the lock held.
+func (t *Tab) interrupt() {
+	close(t.opened)
+	t.opened = make(chan struct{})
+}
+
+var errInterrupted = errors.New("a dialog opened, or the page crashed")
+
+func (t *Tab) hasCrashed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.crashed
+}
+
+func crashFault() error {
+	return fault.New(fault.BrowserLost, "", "the page crashed").WithHint("Reload it, or open another address; the session goes on.")
+}
 
 func dialogFault(d *Dialog) error {
 	return fault.New(fault.DialogOpen, "", "the page has a dialog of kind %s open", d.Kind)

@@ -33,18 +33,21 @@ type Options struct {
 	Look Look
 	// Recipes are those of the same tabs over an earlier connection; a tab found
 	// again gets its own back.
-	Recipes map[string][]cdp.Step
+	Recipes Recipes
 	// OnBlock hears of every request the guard refused; it must be quick.
 	OnBlock func(egress.Block)
 	Logger  *slog.Logger
 }
+
+// Recipes are how each tab came into its state, by its id.
+type Recipes map[string][]cdp.Step
 
 // Tabs are the pages of one browser context. It is safe for concurrent use.
 type Tabs struct {
 	inst  browser.Instance
 	root  *cdp.Session
 	look  Look
-	past  map[string][]cdp.Step
+	past  Recipes
 	agent []cdp.Step // what a headless browser elsewhere needs to look like one
 	log   *slog.Logger
 	ctx   context.Context //nolint:containedctx // the lifetime of what this owner starts
@@ -53,9 +56,10 @@ type Tabs struct {
 
 	guard guardNews
 
-	mu    sync.Mutex
-	stack []*Tab // the last one is in front
-	gap   bool   // the replay is over: tabs from here on are new
+	mu     sync.Mutex
+	stack  []*Tab // the last one is in front
+	gap    bool   // the replay is over: tabs from here on are new
+	closed bool   // nothing new is begun
 }
 
 // Open takes the tabs of an instance under control and makes sure that there is one.
@@ -109,6 +113,10 @@ func (t *Tabs) begin(ctx context.Context) error {
 	}
 	if err := t.root.Conn().Settle(ctx); err != nil {
 		return err
+	}
+	if t.front() != nil {
+		// Somebody's page, in whatever state it is: it need not answer now.
+		return nil
 	}
 	_, err := t.Front(ctx)
 	return err
@@ -193,7 +201,8 @@ func (t *Tabs) attached(e target.EventAttachedToTarget) {
 	known := !t.gap && !e.WaitingForDebugger
 	t.mu.Unlock()
 	t.follow(tab, s)
-	t.start(func(ctx context.Context) { tab.setup(ctx, known) })
+	tab.known = known
+	t.start(func(ctx context.Context) { _ = tab.usable(ctx) })
 }
 
 // follow takes in what a page or frame opens inside itself: frames of other
@@ -294,8 +303,8 @@ func (t *Tabs) List() []*Tab {
 }
 
 // Recipes are how each tab came into its state, for a later Open.
-func (t *Tabs) Recipes() map[string][]cdp.Step {
-	out := map[string][]cdp.Step{}
+func (t *Tabs) Recipes() Recipes {
+	out := Recipes{}
 	for _, tab := range t.List() {
 		out[tab.ID()] = tab.session.Recipe().Steps()
 	}
@@ -312,6 +321,11 @@ func (t *Tabs) steps(id string) []cdp.Step {
 
 // start runs fn until it ends or the tabs are closed.
 func (t *Tabs) start(fn func(context.Context)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
 	t.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(t.ctx, setupWithin)
 		defer cancel()
@@ -321,6 +335,9 @@ func (t *Tabs) start(fn func(context.Context)) {
 
 // Close lets go of the tabs; they stay open.
 func (t *Tabs) Close() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
 	t.stop()
 	t.tasks.Wait()
 }

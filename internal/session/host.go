@@ -57,10 +57,15 @@ type Host struct {
 	records *records
 	log     *slog.Logger
 
+	life   context.Context //nolint:containedctx // the host's own life, which bounds starts and reconnects
+	stop   context.CancelFunc
+	starts sync.WaitGroup
+
 	mu       sync.Mutex
 	sessions map[string]*Session
 	starting map[string]bool // reserved: being started
-	lastEnd  string          // how the last session ended, for whoever asks for it
+	closing  bool
+	lastEnd  string // how the last session ended, for whoever asks for it
 }
 
 // New makes a host without sessions; Recover finds those of an earlier process.
@@ -84,6 +89,7 @@ func New(deps Deps, opts *Options) (*Host, error) {
 		return nil, err
 	}
 	h.rules = rules
+	h.life, h.stop = context.WithCancel(context.Background())
 	h.records = newRecords(deps.Home, deps.Pump)
 	return h, nil
 }
@@ -116,6 +122,9 @@ func (h *Host) start(ctx context.Context, o StartOptions) (*Session, error) {
 		return nil, err
 	}
 	defer h.unreserve(id)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.life, cancel)()
 
 	now := time.Now().UTC()
 	rec := &record{
@@ -141,7 +150,8 @@ func (h *Host) start(ctx context.Context, o StartOptions) (*Session, error) {
 	return s, nil
 }
 
-// launch creates the browser and takes its tabs.
+// launch creates the browser and takes its tabs. Where it can be found again is
+// on record before anything is done with it.
 func (h *Host) launch(ctx context.Context, provider browser.Provider, rec *record) (*Session, error) {
 	spec := browser.Spec{ID: rec.Ref.ID, KeepUntil: rec.Deadline.Add(grace), Policy: h.opts.Policy}
 	if h.opts.Downloads != "" {
@@ -151,18 +161,26 @@ func (h *Host) launch(ctx context.Context, provider browser.Provider, rec *recor
 	if err != nil {
 		return nil, err
 	}
-	rec.Ref = inst.Ref()
-	return h.enter(ctx, provider, inst, rec)
-}
-
-// enter makes a session of a running browser.
-func (h *Host) enter(ctx context.Context, provider browser.Provider, inst browser.Instance, rec *record) (*Session, error) {
-	tabs, err := page.Open(ctx, inst, &page.Options{Look: rec.Look, OnBlock: h.opts.OnBlock, Logger: h.log})
-	if err != nil {
+	if err := h.records.change(ctx, rec, "", func(r *record) { r.Ref = inst.Ref() }); err != nil {
+		rec.Ref = inst.Ref() // for the one who undoes it
 		_ = inst.Release()
 		return nil, err
 	}
-	return newSession(h, provider, inst, tabs, rec), nil
+	v, err := h.open(ctx, inst, rec, nil)
+	if err != nil {
+		return nil, err
+	}
+	return newSession(h, provider, v, rec), nil
+}
+
+// open takes the tabs of a browser.
+func (h *Host) open(ctx context.Context, inst browser.Instance, rec *record, recipes page.Recipes) (view, error) {
+	tabs, err := page.Open(ctx, inst, &page.Options{Look: rec.Look, Recipes: recipes, OnBlock: h.opts.OnBlock, Logger: h.log})
+	if err != nil {
+		_ = inst.Release()
+		return view{}, err
+	}
+	return view{inst, tabs}, nil
 }
 
 // admit puts a started session on record as active and begins to watch over it.
@@ -171,33 +189,26 @@ func (h *Host) admit(ctx context.Context, s *Session) error {
 		s.abandon()
 		return err
 	}
+	h.take(s)
+	return nil
+}
+
+// take makes a session one of ours.
+func (h *Host) take(s *Session) {
 	h.mu.Lock()
 	h.sessions[s.ID()] = s
 	h.mu.Unlock()
 	h.watch(s)
-	return nil
 }
 
-// watch gives the session its deadline, and notices when its browser goes.
-func (h *Host) watch(s *Session) {
-	h.deps.Schedule.Set(s.ID(), s.Info().Deadline, func(ctx context.Context) {
-		if _, err := h.end(ctx, s, "its time was over"); err != nil {
-			h.log.Warn("a session could not be ended at its deadline", "session", s.ID(), "error", err)
-		}
-	})
-	go func() {
-		select {
-		case <-s.inst.Conn().Done():
-			cause := "its browser was lost"
-			if err := s.inst.Conn().Err(); err != nil {
-				cause += " (" + err.Error() + ")"
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-			defer cancel()
-			_, _ = h.end(ctx, s, cause)
-		case <-s.over:
-		}
-	}()
+// forget lets go of a session without ending anything.
+func (h *Host) forget(s *Session, reason string) {
+	h.deps.Schedule.Cancel(s.ID())
+	s.abandon()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.sessions, s.ID())
+	h.lastEnd = reason
 }
 
 // undo removes what a failed start left.
@@ -217,8 +228,12 @@ func (h *Host) undo(ctx context.Context, provider browser.Provider, rec *record)
 func (h *Host) reserve(id string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.closing {
+		return fault.New(fault.Busy, "start a session", "tapin is ending")
+	}
 	if len(h.sessions)+len(h.starting) < h.opts.Max {
 		h.starting[id] = true
+		h.starts.Add(1)
 		return nil
 	}
 	f := fault.New(fault.SessionActive, "start a session", "%d of %d sessions are in use", len(h.sessions)+len(h.starting), h.opts.Max)
@@ -237,6 +252,7 @@ func (h *Host) unreserve(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.starting, id)
+	h.starts.Done()
 }
 
 // Get returns a live session.
@@ -289,33 +305,51 @@ func (h *Host) Stop(ctx context.Context, id string, _ *bool) (Stopped, error) {
 	return h.end(ctx, s, "")
 }
 
+// retryEndAfter is when an end that failed is tried again.
+const retryEndAfter = 5 * time.Second
+
 // end is the one way out: gate, browser, record, news. Whoever comes second
-// waits for the first and gets the same answer.
+// waits for the first and gets the same answer. It goes on when its caller has
+// hung up, and one that failed is tried again: until it succeeds the session is
+// still listed, because its browser may still run.
 func (h *Host) end(ctx context.Context, s *Session, reason string) (Stopped, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), judgeWithin)
+	defer cancel()
 	return s.end(func() (Stopped, error) {
 		began := time.Now()
 		h.deps.Schedule.Cancel(s.ID())
 		s.close()
-		err := s.inst.End(ctx)
+		inst := s.view().inst
+		err := inst.End(ctx)
 		if err != nil {
-			// It may be somebody else's by now, or unreachable: the provider knows
-			// other ways.
-			err = s.provider.End(ctx, s.inst.Ref())
+			// It may be unreachable from here: the provider knows other ways.
+			err = s.provider.End(ctx, inst.Ref())
 		}
 		if err == nil {
 			err = h.records.close(ctx, s.rec, reason)
+		}
+		h.journal(event.Entry{At: began, Who: who(reason), What: "session.stop", Session: s.ID(), Took: time.Since(began), Outcome: outcome(err)})
+		if err != nil {
+			h.deps.Schedule.Set(s.ID(), time.Now().Add(retryEndAfter), func(ctx context.Context) { _, _ = h.end(ctx, s, reason) })
+			return Stopped{}, err
 		}
 		h.mu.Lock()
 		delete(h.sessions, s.ID())
 		h.lastEnd = reason
 		h.mu.Unlock()
-		h.journal(event.Entry{At: began, Who: who(reason), What: "session.stop", Session: s.ID(), Took: time.Since(began), Outcome: outcome(err)})
-		return Stopped{ID: s.ID()}, err
+		return Stopped{ID: s.ID()}, nil
 	})
 }
 
-// Close ends all sessions; it is the sidecar's orderly end.
+// Close ends all sessions, also those that are still being started; it is the
+// sidecar's orderly end.
 func (h *Host) Close(ctx context.Context) error {
+	h.mu.Lock()
+	h.closing = true
+	h.mu.Unlock()
+	h.stop()
+	h.starts.Wait() // bounded: their context is over
+
 	h.mu.Lock()
 	var all []*Session
 	for _, s := range h.sessions {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -279,13 +282,7 @@ func TestALostBrowserEndsItsSessionAndSaysWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rec struct{ Ref browser.Ref }
-	raw, err := os.ReadFile(filepath.Join(dir, "sessions", s.ID()+".json"))
-	if err != nil || json.Unmarshal(raw, &rec) != nil {
-		t.Fatal(err)
-	}
-	// Another process ends the browser under our hands.
-	browsertest.End(t, local.New(filepath.Join(dir, "run"), 99, nil), rec.Ref)
+	_ = syscall.Kill(browsertest.ProcessesOf(t, s.ID()+"-1").Browser, syscall.SIGKILL)
 	browsertest.Eventually(t, 10*time.Second, "the end", func() bool { return len(h.host.List()) == 0 })
 	if _, err := s.Screenshot(ctx, page.ShotOptions{}); !errors.Is(err, fault.BrowserLost) {
 		t.Fatalf("a later call got %v", err)
@@ -383,4 +380,191 @@ func TestOrphansAreClosedAfterACrash(t *testing.T) {
 		t.Fatalf("there is %v", files)
 	}
 	wantTypes(t, after.feed, "session.started", "session.ended")
+}
+
+func TestACutLineToALivingBrowserIsMended(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	site, dir := browsertest.Site(t), place(t)
+	h := move(t, dir, site, session.Options{})
+	s, err := h.host.Start(ctx, session.StartOptions{URL: site.URL + "/agent", Viewport: &session.Viewport{Width: 640, Height: 480}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.host.Sever(s.ID())
+	// Whoever comes meanwhile waits; nobody is told that the browser is lost.
+	shot, err := s.Screenshot(ctx, page.ShotOptions{})
+	if err != nil || shot.Title != "agent" {
+		t.Fatalf("after the cut the picture is of %q, %v", shot.Title, err)
+	}
+	browsertest.Eventually(t, 10*time.Second, "the news", func() bool {
+		events, _ := h.feed.Since(0, 10)
+		return len(events) == 2 && events[1].Type == "session.reconnected"
+	})
+}
+
+func TestALaterSidecarIsNotDisturbed(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	site, dir := browsertest.Site(t), place(t)
+	h := move(t, dir, site, session.Options{})
+	s, err := h.host.Start(ctx, session.StartOptions{URL: site.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := browser.Ref{Provider: local.Name, ID: s.ID() + "-1"}
+	later := local.New(filepath.Join(dir, "run"), 99, nil)
+	inst, err := later.Reconnect(ctx, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browsertest.Eventually(t, 10*time.Second, "the older one to let go", func() bool { return len(h.host.List()) == 0 })
+	if inst.Conn().Err() != nil || len(left(t, dir)) != 3 {
+		t.Fatalf("the later one has %v and %v", inst.Conn().Err(), left(t, dir))
+	}
+	_ = inst.Release()
+	browsertest.End(t, later, ref)
+}
+
+func TestAnEndGoesOnWithoutItsCaller(t *testing.T) {
+	t.Parallel()
+	site, dir := browsertest.Site(t), place(t)
+	h := move(t, dir, site, session.Options{})
+	s, err := h.host.Start(browsertest.Context(t), session.StartOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hungUp, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := h.host.Stop(hungUp, s.ID(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if files := left(t, dir); len(files) > 0 {
+		t.Fatalf("there is %v", files)
+	}
+	wantTypes(t, h.feed, "session.started", "session.stopped")
+}
+
+func TestAStartDuringTheEndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	site, dir := browsertest.Site(t), place(t)
+	for _, after := range []time.Duration{10 * time.Millisecond, 150 * time.Millisecond, 400 * time.Millisecond} {
+		h := move(t, dir, site, session.Options{})
+		done := make(chan error, 1)
+		go func() { _, err := h.host.Start(t.Context(), session.StartOptions{URL: site.URL}); done <- err }()
+		time.Sleep(after)
+		if err := h.host.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		if files := left(t, dir); len(files) > 0 || len(h.host.List()) > 0 {
+			t.Fatalf("closed %s into a start: there is %v", after, files)
+		}
+		if _, err := h.host.Start(t.Context(), session.StartOptions{}); !errors.Is(err, fault.Busy) {
+			t.Fatalf("a start after the end got %v", err)
+		}
+		h.crash()
+	}
+}
+
+func TestRecoveryLeavesAloneWhatItCannotJudge(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	site, dir := browsertest.Site(t), place(t)
+	before := move(t, dir, site, session.Options{})
+	s, err := before.host.Start(ctx, session.StartOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before.crash()
+	file := filepath.Join(dir, "sessions", s.ID()+".json")
+	if err := os.WriteFile(file, []byte(`{"session_id":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	after := move(t, dir, site, session.Options{})
+	found, err := after.host.Recover(ctx)
+	if err != nil || len(found.LeftAlone) != 1 || found.LeftAlone[0] != s.ID() {
+		t.Fatalf("recovered %+v, %v", found, err)
+	}
+	procs := browsertest.ProcessesOf(t, s.ID()+"-1")
+	if len(procs.Alive()) == 0 {
+		t.Fatal("its browser was ended")
+	}
+	browsertest.End(t, local.New(filepath.Join(dir, "run"), 99, nil), browser.Ref{Provider: local.Name, ID: s.ID() + "-1"})
+}
+
+func TestNewsThatWereNotToldAreToldByTheNextOne(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	site, dir := browsertest.Site(t), place(t)
+	before := move(t, dir, site, session.Options{})
+	if _, err := before.host.Start(ctx, session.StartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before.crash()
+	// As after a kill between the record and the feed.
+	if err := os.RemoveAll(filepath.Join(dir, "events")); err != nil {
+		t.Fatal(err)
+	}
+	after := move(t, dir, site, session.Options{})
+	if _, err := after.host.Recover(ctx); err != nil {
+		t.Fatal(err)
+	}
+	wantTypes(t, after.feed, "session.started", "session.recovered")
+}
+
+func TestAHungOrCrashedPageIsPickedUpAgain(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]string{"hung": "for (;;) ;", "crashed": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := browsertest.Context(t)
+			mux := http.NewServeMux()
+			mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, "<title>fine</title>")
+			})
+			mux.HandleFunc("/spoiled", func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, "<title>spoiled</title><script>setTimeout(() => { "+spoil+" }, 300)</script>")
+			})
+			site := httptest.NewServer(mux)
+			t.Cleanup(site.Close)
+			dir := place(t)
+			before := move(t, dir, site, session.Options{})
+			s, err := before.host.Start(ctx, session.StartOptions{URL: site.URL + "/spoiled"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "crashed" {
+				if err := before.host.CrashPage(ctx, s.ID()); err != nil {
+					t.Fatal(err)
+				}
+				browsertest.Eventually(t, 10*time.Second, "the crash", func() bool {
+					_, err := s.Screenshot(ctx, page.ShotOptions{})
+					return errors.Is(err, fault.BrowserLost)
+				})
+			} else {
+				time.Sleep(500 * time.Millisecond)
+			}
+			before.crash()
+			after := move(t, dir, site, session.Options{})
+			if found, err := after.host.Recover(ctx); err != nil || len(found.Reconnected) != 1 {
+				t.Fatalf("recovered %+v, %v", found, err)
+			}
+			again, err := after.host.Get(s.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "crashed" {
+				if _, err := again.Screenshot(ctx, page.ShotOptions{}); !errors.Is(err, fault.BrowserLost) || !strings.Contains(err.Error(), "crashed") {
+					t.Fatalf("a picture of a crashed page: %v", err)
+				}
+				if nav, err := again.Navigate(ctx, site.URL, ""); err != nil || nav.Title != "fine" {
+					t.Fatalf("after the crash: %+v, %v", nav, err)
+				}
+			}
+			if _, err := after.host.Stop(ctx, s.ID(), nil); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
 }

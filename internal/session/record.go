@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -76,7 +76,8 @@ func (r *records) change(ctx context.Context, rec *record, news string, apply fu
 		if err != nil {
 			return err
 		}
-		next.Outbox = event.Outbox{{ID: next.ID, Version: next.Version, Type: news, At: time.Now().UTC(), Data: data}}
+		// What was not told yet stays in front; telling twice is telling once.
+		next.Outbox = append(slices.Clone(rec.Outbox), event.Event{ID: next.ID, Version: next.Version, Type: news, At: time.Now().UTC(), Data: data})
 	}
 	if err := r.home.WriteJSON(recordFile(next.ID), &next); err != nil {
 		return err
@@ -118,27 +119,31 @@ func (r *records) forget(id string) error {
 func (r *records) touch(rec *record, at time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if rec.State == stateOver {
+		return nil // its file is gone, and must not come back
+	}
 	rec.LastUsedAt = at
 	return r.home.WriteJSON(recordFile(rec.ID), rec)
 }
 
-// all reads the open records. One that cannot be read is named and left alone.
-func (r *records) all() (found []*record, err error) {
+// all reads the open records, and names those that cannot be read.
+func (r *records) all() (found []*record, damaged []string, err error) {
 	ids, err := r.index.List()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var unread error
 	for _, id := range ids {
 		rec := &record{}
 		switch err := r.home.ReadJSON(recordFile(id), rec); {
 		case errors.Is(err, fs.ErrNotExist):
-			unread = errors.Join(unread, r.index.Remove(id))
-		case err != nil:
-			unread = errors.Join(unread, fmt.Errorf("session %s: %w", id, err))
+			if err := r.index.Remove(id); err != nil {
+				damaged = append(damaged, id)
+			}
+		case err != nil || rec.ID != id:
+			damaged = append(damaged, id)
 		default:
 			found = append(found, rec)
 		}
 	}
-	return found, unread
+	return found, damaged, nil
 }

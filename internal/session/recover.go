@@ -3,14 +3,21 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"tapin/internal/browser"
 )
 
-// pickUpWithin is how recently an agent must have used a session for it to be
-// picked up again: longer ago, it has gone on without it.
-const pickUpWithin = time.Minute
+const (
+	// pickUpWithin is how recently an agent must have used a session for it to be
+	// picked up again: longer ago, it has gone on without it.
+	pickUpWithin = time.Minute
+	// judgeWithin bounds what is done about one session: a browser that does not
+	// answer must not keep the others, nor the sidecar, waiting.
+	judgeWithin = 10 * time.Second
+)
 
 // Recovered is what became of the sessions of an earlier process.
 type Recovered struct {
@@ -23,47 +30,56 @@ type Recovered struct {
 // all others are closed, and browsers of ours that no record names are ended.
 func (h *Host) Recover(ctx context.Context) (Recovered, error) {
 	var out Recovered
-	found, unread := h.records.all()
-	byProvider := map[string][]browser.Ref{}
+	found, damaged, err := h.records.all()
+	if err != nil {
+		return out, err // without records nothing can be judged
+	}
+	out.LeftAlone = damaged
+	byProvider := map[string][]*record{"local": nil} // its folder may hold what a kill left before any record
 	for _, rec := range found {
-		byProvider[rec.Ref.Provider] = append(byProvider[rec.Ref.Provider], rec.Ref)
+		byProvider[rec.Ref.Provider] = append(byProvider[rec.Ref.Provider], rec)
 	}
-	if _, ok := byProvider["local"]; !ok {
-		byProvider["local"] = nil // its run folder may hold what a kill left before any record
+	var failed error
+	for name, recs := range byProvider {
+		failed = errors.Join(failed, h.recoverProvider(ctx, name, recs, damaged, &out))
 	}
-	running := map[string]bool{}
-	named := map[string]bool{}
-	for _, rec := range found {
-		named[rec.Ref.ID] = true
+	return out, failed
+}
+
+func (h *Host) recoverProvider(ctx context.Context, name string, recs []*record, damaged []string, out *Recovered) error {
+	var known []browser.Ref
+	for _, rec := range recs {
+		known = append(known, rec.Ref)
 	}
-	for name, known := range byProvider {
-		provider, err := h.deps.Providers(name)
-		if err != nil {
-			unread = errors.Join(unread, err)
+	provider, err := h.deps.Providers(name)
+	var own []browser.Ref
+	if err == nil {
+		limited, cancel := context.WithTimeout(ctx, judgeWithin)
+		own, err = provider.Own(limited, known)
+		cancel()
+	}
+	if err != nil {
+		for _, rec := range recs {
+			out.LeftAlone = append(out.LeftAlone, rec.ID)
+		}
+		return err
+	}
+	var failed error
+	for _, ref := range own {
+		if slices.ContainsFunc(recs, func(r *record) bool { return r.Ref.ID == ref.ID }) ||
+			slices.ContainsFunc(damaged, func(id string) bool { return strings.HasPrefix(ref.ID, id) }) {
 			continue
 		}
-		own, err := provider.Own(ctx, known)
-		if err != nil {
-			unread = errors.Join(unread, err)
-			continue
-		}
-		for _, ref := range own {
-			running[ref.ID] = true
-			if named[ref.ID] {
-				continue
-			}
-			if err := provider.End(ctx, ref); err != nil {
-				out.LeftAlone = append(out.LeftAlone, ref.ID)
-				unread = errors.Join(unread, err)
-			}
-		}
-		for _, rec := range found {
-			if rec.Ref.Provider == name {
-				unread = errors.Join(unread, h.resume(ctx, provider, rec, running[rec.Ref.ID], &out))
-			}
+		if err := h.endRef(ctx, provider, ref); err != nil {
+			out.LeftAlone = append(out.LeftAlone, ref.ID)
+			failed = errors.Join(failed, err)
 		}
 	}
-	return out, unread
+	for _, rec := range recs {
+		running := slices.ContainsFunc(own, func(ref browser.Ref) bool { return ref.ID == rec.Ref.ID })
+		failed = errors.Join(failed, h.resume(ctx, provider, rec, running, out))
+	}
+	return failed
 }
 
 // resume goes on with a session or closes it.
@@ -78,7 +94,7 @@ func (h *Host) resume(ctx context.Context, provider browser.Provider, rec *recor
 		h.log.Warn("a session could not be picked up again", "session", rec.ID, "error", err)
 	}
 	if running {
-		if err := provider.End(ctx, rec.Ref); err != nil {
+		if err := h.endRef(ctx, provider, rec.Ref); err != nil {
 			out.LeftAlone = append(out.LeftAlone, rec.ID)
 			return err
 		}
@@ -93,22 +109,24 @@ func (h *Host) resume(ctx context.Context, provider browser.Provider, rec *recor
 	return h.records.close(ctx, rec, "tapin was restarted")
 }
 
+func (h *Host) endRef(ctx context.Context, provider browser.Provider, ref browser.Ref) error {
+	ctx, cancel := context.WithTimeout(ctx, judgeWithin)
+	defer cancel()
+	return provider.End(ctx, ref)
+}
+
 func (h *Host) reconnect(ctx context.Context, provider browser.Provider, rec *record) error {
-	inst, err := provider.Reconnect(ctx, rec.Ref)
+	ctx, cancel := context.WithTimeout(ctx, judgeWithin)
+	defer cancel()
+	view, err := h.connect(ctx, provider, rec, nil)
 	if err != nil {
 		return err
 	}
-	s, err := h.enter(ctx, provider, inst, rec)
-	if err != nil {
-		return err
-	}
+	s := newSession(h, provider, view, rec)
 	if err := h.records.change(ctx, rec, "session.recovered", func(*record) {}); err != nil {
 		s.abandon()
 		return err
 	}
-	h.mu.Lock()
-	h.sessions[s.ID()] = s
-	h.mu.Unlock()
-	h.watch(s)
+	h.take(s)
 	return nil
 }

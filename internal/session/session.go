@@ -20,24 +20,24 @@ const touchEvery = 10 * time.Second
 type Session struct {
 	host     *Host
 	provider browser.Provider
-	inst     browser.Instance
-	tabs     *page.Tabs
 	rec      *record
 	turn     chan struct{} // holds one token: whose turn it is
 	over     chan struct{} // closed when the session ends
 
-	mu       sync.Mutex
-	info     Info
-	closing  bool
-	touched  time.Time
-	endOnce  sync.Once
-	stopped  Stopped
-	stopFail error
+	mu      sync.Mutex
+	now     view
+	info    Info
+	closing bool
+	touched time.Time
+
+	ending  sync.Mutex // held by whoever ends it
+	ended   bool
+	stopped Stopped
 }
 
-func newSession(h *Host, p browser.Provider, inst browser.Instance, tabs *page.Tabs, rec *record) *Session {
+func newSession(h *Host, p browser.Provider, v view, rec *record) *Session {
 	return &Session{
-		host: h, provider: p, inst: inst, tabs: tabs, rec: rec,
+		host: h, provider: p, now: v, rec: rec,
 		turn: make(chan struct{}, 1), over: make(chan struct{}), touched: rec.LastUsedAt,
 		info: Info{
 			ID: rec.ID, Provider: rec.Ref.Provider, Generation: rec.Generation,
@@ -91,11 +91,12 @@ func (s *Session) Screenshot(ctx context.Context, o page.ShotOptions) (page.Imag
 
 // Status tells who drives and what is open. It waits for nobody's turn.
 func (s *Session) Status(ctx context.Context) (Status, error) {
-	if err := s.tabs.Refresh(ctx); err != nil {
+	tabs := s.view().tabs
+	if err := tabs.Refresh(ctx); err != nil {
 		return Status{}, err
 	}
 	status := Status{Info: s.Info(), Driver: "agent"}
-	for _, t := range s.tabs.List() {
+	for _, t := range tabs.List() {
 		url, title := t.Address()
 		status.Tabs = append(status.Tabs, Tab{ID: t.ID(), URL: url, Title: title})
 		status.URL, status.Title = url, title
@@ -132,7 +133,7 @@ func act[R any](ctx context.Context, s *Session, what string, fn func(context.Co
 	if err := s.use(began); err != nil {
 		return none, err
 	}
-	tab, err := s.tabs.Front(ctx)
+	tab, err := s.view().tabs.Front(ctx)
 	var result R
 	var address string
 	if err == nil {
@@ -169,33 +170,54 @@ func (s *Session) use(at time.Time) error {
 }
 
 func (s *Session) gone() error {
-	if err := s.inst.Conn().Err(); err != nil {
+	if err := s.view().inst.Conn().Err(); err != nil {
 		return err
 	}
 	return fault.New(fault.NoSession, "", "the session %s is over", s.ID())
+}
+
+// view is the browser as it is now.
+func (s *Session) view() view {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// show puts another view of the same browser in the place of a lost one.
+func (s *Session) show(next view) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = next
 }
 
 // close turns newcomers away and lets go of the tabs; what is under way fails
 // with the browser.
 func (s *Session) close() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
-		return
-	}
+	again := s.closing
 	s.closing = true
-	close(s.over)
-	s.tabs.Close()
+	tabs := s.now.tabs
+	s.mu.Unlock()
+	if !again {
+		close(s.over)
+	}
+	tabs.Close()
 }
 
-// abandon lets go of a browser that its starter will end.
+// abandon lets go of a browser that somebody else will end.
 func (s *Session) abandon() {
 	s.close()
-	_ = s.inst.Release()
+	_ = s.view().inst.Release()
 }
 
-// end runs fn once; everybody gets its answer.
+// end runs fn until it has succeeded once; everybody gets its answer.
 func (s *Session) end(fn func() (Stopped, error)) (Stopped, error) {
-	s.endOnce.Do(func() { s.stopped, s.stopFail = fn() })
-	return s.stopped, s.stopFail
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	if s.ended {
+		return s.stopped, nil
+	}
+	stopped, err := fn()
+	s.ended, s.stopped = err == nil, stopped
+	return stopped, err
 }

@@ -187,8 +187,16 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 		if err := inst.KeepUntil(ctx, time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
+		inst.Conn().Dispatch()
+		tab := NewTab(ctx, t, inst)
+		tab.Open(ctx, t, site.URL)
 		if err := inst.SetPolicy(ctx, egress.Policy{BlockPrivate: true}); err != nil {
 			t.Fatal(err)
+		}
+		// Where the provider enforces it, it holds from now on, also for what was open.
+		status := tab.Eval(ctx, t, "fetch('/').then(r => r.status, () => 0)")
+		if inst.Exclusive() != (status == "403" || status == "0") {
+			t.Fatalf("a request under the new policy got %s", status)
 		}
 		if _, err := inst.LiveViewURL(ctx); err != nil {
 			t.Fatal(err)

@@ -3,7 +3,6 @@ package local_test
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -284,22 +283,26 @@ func TestAStoppedAndResumedOwnerCannotAct(t *testing.T) {
 
 func TestEveryEndLeavesNothing(t *testing.T) {
 	for name, end := range map[string]struct {
-		do     func(t *testing.T, inst browser.Instance, procs processes)
+		do     func(t *testing.T, inst browser.Instance, procs browsertest.Processes)
 		within time.Duration
 	}{
-		"the owner ends it": {func(t *testing.T, inst browser.Instance, _ processes) {
+		"the owner ends it": {func(t *testing.T, inst browser.Instance, _ browsertest.Processes) {
 			if err := inst.End(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}, 0},
-		"the holder is killed":  {func(_ *testing.T, _ browser.Instance, p processes) { _ = syscall.Kill(p.holder, syscall.SIGKILL) }, 3 * time.Second},
-		"the browser is killed": {func(_ *testing.T, _ browser.Instance, p processes) { _ = syscall.Kill(p.browser, syscall.SIGKILL) }, 3 * time.Second},
-		"its time passes": {func(t *testing.T, inst browser.Instance, _ processes) {
+		"the holder is killed": {func(_ *testing.T, _ browser.Instance, p browsertest.Processes) {
+			_ = syscall.Kill(p.Holder, syscall.SIGKILL)
+		}, 3 * time.Second},
+		"the browser is killed": {func(_ *testing.T, _ browser.Instance, p browsertest.Processes) {
+			_ = syscall.Kill(p.Browser, syscall.SIGKILL)
+		}, 3 * time.Second},
+		"its time passes": {func(t *testing.T, inst browser.Instance, _ browsertest.Processes) {
 			if err := inst.KeepUntil(t.Context(), time.Now().Add(500*time.Millisecond)); err != nil {
 				t.Fatal(err)
 			}
 		}, 5 * time.Second},
-		"its time passes while nobody is connected": {func(t *testing.T, inst browser.Instance, _ processes) {
+		"its time passes while nobody is connected": {func(t *testing.T, inst browser.Instance, _ browsertest.Processes) {
 			if err := inst.KeepUntil(t.Context(), time.Now().Add(500*time.Millisecond)); err != nil {
 				t.Fatal(err)
 			}
@@ -318,9 +321,9 @@ func TestEveryEndLeavesNothing(t *testing.T) {
 			}
 			inst.Conn().Dispatch()
 			tab := browsertest.NewTab(ctx, t, inst)
-			procs := processesOf(t, ref.ID)
-			if len(procs.all) < 4 {
-				t.Fatalf("only %v run: the test does not see the tree", procs.all)
+			procs := browsertest.ProcessesOf(t, ref.ID)
+			if len(procs.All) < 4 {
+				t.Fatalf("only %v run: the test does not see the tree", procs.All)
 			}
 			failed := make(chan error, 1)
 			go func() { _, err := tab.TryEval(ctx, "new Promise(() => {})"); failed <- err }()
@@ -334,7 +337,7 @@ func TestEveryEndLeavesNothing(t *testing.T) {
 			if took := time.Since(began); strings.Contains(name, "killed") && took > time.Second {
 				t.Fatalf("the loss was noticed after %s", took)
 			}
-			browsertest.Eventually(t, end.within+time.Millisecond, "the end of every process", func() bool { return len(procs.alive()) == 0 })
+			browsertest.Eventually(t, end.within+time.Millisecond, "the end of every process", func() bool { return len(procs.Alive()) == 0 })
 			browsertest.Eventually(t, end.within+time.Millisecond, "the end of the folder", func() bool {
 				own, err := p.Own(ctx, nil)
 				left, _ := os.ReadDir(run)
@@ -342,61 +345,6 @@ func TestEveryEndLeavesNothing(t *testing.T) {
 			})
 		})
 	}
-}
-
-// processes are a holder, its browser, and everything below them.
-type processes struct {
-	holder, browser int
-	all             []int
-}
-
-// processesOf finds them by the browser's name, which both command lines carry.
-func processesOf(t *testing.T, id string) processes {
-	t.Helper()
-	parents := map[int]int{}
-	var p processes
-	entries, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range entries {
-		pid, _ := strconv.Atoi(filepath.Base(dir))
-		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
-		if err != nil {
-			continue
-		}
-		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		parents[pid], _ = strconv.Atoi(fields[1])
-		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		args := strings.Split(string(cmdline), "\x00")
-		switch {
-		case len(args) > 2 && args[1] == "holder" && args[2] == id:
-			p.holder = pid
-		case strings.Contains(string(cmdline), id+"/profile") && slices.Contains(args, "--remote-debugging-pipe") && !strings.Contains(string(cmdline), "--type="):
-			p.browser = pid
-		}
-	}
-	if p.holder == 0 || p.browser == 0 {
-		t.Fatalf("the processes of %s were not found: %+v", id, p)
-	}
-	for pid := range parents {
-		for up := pid; up > 1; up = parents[up] {
-			if up == p.holder {
-				p.all = append(p.all, pid)
-				break
-			}
-		}
-	}
-	return p
-}
-
-// alive are those that still run; a zombie does not.
-func (p processes) alive() []int {
-	var out []int
-	for _, pid := range p.all {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err == nil && !strings.Contains(string(stat), ") Z ") {
-			out = append(out, pid)
-		}
-	}
-	return out
 }
 
 // lines collects what a process says.

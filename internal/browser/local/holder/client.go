@@ -118,7 +118,7 @@ func (c *Client) Read() ([]byte, error) {
 		case frameLost:
 			var l lost
 			_ = json.Unmarshal(payload, &l)
-			gone := &cdp.Lost{Cause: l.Cause}
+			gone := &cdp.Lost{Cause: l.Cause, Ended: true}
 			c.fail(gone)
 			return nil, gone
 		}

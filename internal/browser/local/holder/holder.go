@@ -104,7 +104,7 @@ func start(cfg Config, opts *Options) (*holder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the network guard cannot listen: %w", err)
 	}
-	go func() { _ = h.proxy.Serve(proxyAt) }()
+	go func() { _ = h.proxy.Serve(private{proxyAt}) }()
 
 	h.browser, err = launch(cfg, proxyAt.Addr().String())
 	if err != nil {
@@ -118,6 +118,20 @@ func start(cfg Config, opts *Options) (*holder, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// private lets only this user's programs use the proxy: it may lend them the
+// owner's upstream proxy, and reaches what the owner has allowed.
+type private struct{ net.Listener }
+
+func (l private) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil || ofThisUser(conn) {
+			return conn, err
+		}
+		_ = conn.Close()
+	}
 }
 
 // listen opens the socket for this user alone.
