@@ -131,7 +131,6 @@ func TestARefusedNavigationNamesItsRule(t *testing.T) {
 	refused("https over IPv6", "https://[::1]:@LOOP@/", "loopback")
 	refused("localhost", "http://localhost:@LOOP@/", "private-name")
 	refused("the machine's name over https", "https://@MACHINE@:@LOOP@/", "private-name")
-	refused("a source view", "view-source:http://127.0.0.1:@LOOP@/", "loopback")
 	refused("a redirect", "@SITE@/to?u=http://127.0.0.1:@LOOP@/", "loopback")
 	refused("a redirect to https", "@SITE@/to?u=https://127.0.0.1:@LOOP@/", "loopback")
 	refused("a redirect from https", "@SECURE@/to?u=http://127.0.0.1:@LOOP@/", "loopback")
