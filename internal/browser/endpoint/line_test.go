@@ -14,7 +14,7 @@ type line struct {
 
 	mu    sync.Mutex
 	conns []net.Conn
-	gate  sync.Mutex // held while the line is stalled
+	gate  sync.RWMutex // held for writing while the line is stalled
 }
 
 func newLine(t *testing.T, target string) *line {
@@ -58,12 +58,17 @@ func (l *line) carry(to, from net.Conn) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
-		l.gate.Lock()
-		l.gate.Unlock() //nolint:staticcheck // waits while the line is stalled
+		l.pass()
 		if _, werr := to.Write(buf[:n]); err != nil || werr != nil {
 			return
 		}
 	}
+}
+
+// pass waits while the line is stalled.
+func (l *line) pass() {
+	l.gate.RLock()
+	defer l.gate.RUnlock()
 }
 
 // cut breaks every connection that is open.
