@@ -116,7 +116,10 @@ func (c *call) route() string {
 func (c *call) body(most int64) ([]byte, error) {
 	if given := c.r.Header.Get("Content-Type"); given != "" {
 		media, params, err := mime.ParseMediaType(given)
-		if charset, ok := params["charset"]; err != nil || media != "application/json" || ok && !strings.EqualFold(charset, "utf-8") {
+		// curl -d calls every body a form; what counts is what is in it. A page of
+		// another site gets nothing from that: it has no token.
+		known := media == "application/json" || media == "application/x-www-form-urlencoded"
+		if charset, ok := params["charset"]; err != nil || !known || ok && !strings.EqualFold(charset, "utf-8") {
 			return nil, fault.New(fault.InvalidRequest, "", "the body must be JSON").WithHint("Send Content-Type: application/json.")
 		}
 	}
