@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
@@ -11,8 +13,18 @@ import (
 	"tapin/internal/fault"
 )
 
-// defaultQuality is what JPEG and WebP get when nobody says.
-const defaultQuality = 80
+const (
+	// defaultQuality is what JPEG and WebP get when nobody says.
+	defaultQuality = 80
+	// longestSide is what the browser can paint in one piece; beyond it, it
+	// repeats itself.
+	longestSide = 16_384
+	// captureWithin bounds a picture whose caller set no limit.
+	captureWithin = 30 * time.Second
+	// maskTries is how often a picture is taken again because what is to be
+	// masked moved while it was taken.
+	maskTries = 3
+)
 
 // Screenshot takes a picture of the tab as a person would see it.
 func (t *Tab) Screenshot(ctx context.Context, o ShotOptions) (Image, error) {
@@ -21,20 +33,32 @@ func (t *Tab) Screenshot(ctx context.Context, o ShotOptions) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	// Only the data, and that as it came: it goes out as base64 again.
-	var got struct {
-		Data string `json:"data"`
-	}
 	if t.hasCrashed() {
 		return Image{}, crashFault()
 	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, captureWithin)
+		defer cancel()
+	}
+	shot := Image{}
 	err = t.unlessDialog(ctx, func(ctx context.Context) error {
-		if o.FullPage {
-			if params.Clip, err = t.wholePage(ctx); err != nil {
-				return err
-			}
+		if err := t.frameShot(ctx, o, &params); err != nil {
+			return err
 		}
-		return t.session.Call(ctx, cdppage.CaptureScreenshot.Method, params, &got)
+		// The browser answers this while the page paints.
+		address := make(chan error, 1)
+		go func() {
+			var err error
+			shot.URL, shot.Title, err = t.address(ctx)
+			address <- err
+		}()
+		if o.MaskSecrets || len(o.Mask) > 0 {
+			shot.Base64, err = t.masked(ctx, o, params)
+		} else {
+			shot.Base64, err = t.capture(ctx, params)
+		}
+		return errors.Join(err, <-address)
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return Image{}, fault.New(fault.WaitTimeout, op, "the page did not paint in time")
@@ -42,46 +66,217 @@ func (t *Tab) Screenshot(ctx context.Context, o ShotOptions) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("%s: %w", op, err)
 	}
-	history, err := proto.Call(ctx, t.session, cdppage.GetNavigationHistory, proto.Empty{})
-	if err != nil {
-		return Image{}, fmt.Errorf("%s: %w", op, err)
-	}
-	shot := Image{Format: Format(params.Format), Base64: got.Data}
-	if i := history.CurrentIndex; i >= 0 && i < int64(len(history.Entries)) {
-		shot.URL, shot.Title = history.Entries[i].URL, history.Entries[i].Title
+	var ok bool
+	if shot.Format, ok = formatOf(shot.Base64); !ok {
+		return Image{}, fault.New(fault.ProviderError, op, "the browser sent something that is no picture")
 	}
 	return shot, nil
 }
 
+// capture takes the picture. Only the data is read, and that as it came: it
+// goes out as base64 again.
+func (t *Tab) capture(ctx context.Context, params cdppage.CaptureScreenshotParams) (string, error) {
+	var got struct {
+		Data string `json:"data"`
+	}
+	err := t.session.Call(ctx, cdppage.CaptureScreenshot.Method, params, &got)
+	return got.Data, err
+}
+
+func (t *Tab) address(ctx context.Context) (url, title string, err error) {
+	history, err := proto.Call(ctx, t.session, cdppage.GetNavigationHistory, proto.Empty{})
+	if err != nil {
+		return "", "", err
+	}
+	if i := history.CurrentIndex; i >= 0 && i < int64(len(history.Entries)) {
+		url, title = history.Entries[i].URL, history.Entries[i].Title
+	}
+	return url, title, nil
+}
+
 func (o ShotOptions) params() (cdppage.CaptureScreenshotParams, error) {
+	const op = "take a screenshot"
 	p := cdppage.CaptureScreenshotParams{Format: cdppage.CaptureScreenshotFormatPng}
 	switch o.Format {
 	case "", PNG:
 		fast := true
 		p.OptimizeForSpeed = &fast
 	case JPEG, WebP:
-		quality := int64(o.Quality)
-		if quality == 0 {
-			quality = defaultQuality
-		}
+		quality := int64(o.quality())
 		p.Format, p.Quality = cdppage.CaptureScreenshotFormat(o.Format), &quality
 	default:
-		return p, fault.New(fault.InvalidRequest, "take a screenshot", "%q is no picture format", o.Format).WithHint("Use png, jpeg or webp.")
+		return p, fault.New(fault.InvalidRequest, op, "%q is no picture format", o.Format).WithHint("Use png, jpeg or webp.")
 	}
-	if o.Quality < 0 || o.Quality > 100 {
-		return p, fault.New(fault.InvalidRequest, "take a screenshot", "quality is from 1 to 100, not %d", o.Quality)
-	}
-	if o.FullPage {
-		beyond := true
-		p.CaptureBeyondViewport = &beyond
+	switch {
+	case o.Quality < 0 || o.Quality > 100:
+		return p, fault.New(fault.InvalidRequest, op, "quality is from 1 to 100, not %d", o.Quality)
+	case o.FullPage && o.Locator != nil:
+		return p, fault.New(fault.InvalidRequest, op, "a picture is of the full page or of an element, not of both")
 	}
 	return p, nil
 }
 
-func (t *Tab) wholePage(ctx context.Context) (*cdppage.Viewport, error) {
+func (o ShotOptions) quality() int {
+	if o.Quality == 0 {
+		return defaultQuality
+	}
+	return o.Quality
+}
+
+// frameShot points the camera: at the whole page or at one element. The clip is
+// in CSS pixels from the page's own corner.
+func (t *Tab) frameShot(ctx context.Context, o ShotOptions, p *cdppage.CaptureScreenshotParams) error {
+	var area rect
+	var g glass
+	var err error
+	switch {
+	case o.FullPage:
+		area, g, err = t.wholePage(ctx)
+	case o.Locator != nil:
+		area, g, err = t.elementArea(ctx, *o.Locator)
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	area = area.toPixels(g.Ratio)
+	if width, height := area.Width*g.Ratio, area.Height*g.Ratio; width > longestSide || height > longestSide {
+		return fault.New(fault.ImageTooLarge, "", "the picture would be %.0f by %.0f pixels; no side may be over %d", width, height, longestSide).
+			WithHint("Ask for the viewport or for an element, or scroll and take several pictures.")
+	}
+	// Only what does not fit makes the page larger for a moment, which it notices.
+	beyond := o.FullPage || !g.shows(area)
+	p.Clip = &cdppage.Viewport{X: area.X, Y: area.Y, Width: area.Width, Height: area.Height, Scale: 1}
+	p.CaptureBeyondViewport = &beyond
+	return nil
+}
+
+// rect is a box in CSS pixels.
+type rect struct {
+	X      float64 `json:"x"`
+	Y      float64 `json:"y"`
+	Width  float64 `json:"width"`
+	Height float64 `json:"height"`
+}
+
+// toPixels widens a box to whole pixels of the picture.
+func (r rect) toPixels(ratio float64) rect {
+	const dust = 1e-3 // of a pixel: what the arithmetic of layouts leaves
+	left, top := math.Floor(r.X*ratio+dust), math.Floor(r.Y*ratio+dust)
+	right, bottom := math.Ceil((r.X+r.Width)*ratio-dust), math.Ceil((r.Y+r.Height)*ratio-dust)
+	return rect{left / ratio, top / ratio, max(1, right-left) / ratio, max(1, bottom-top) / ratio}
+}
+
+// moved is the box elsewhere, and larger or smaller.
+func (r rect) moved(x, y, scale float64) rect {
+	return rect{x + r.X*scale, y + r.Y*scale, r.Width * scale, r.Height * scale}
+}
+
+// glass is what the browser's window shows of the page, and how.
+type glass struct {
+	Ratio   float64 `json:"ratio"` // device pixels of a CSS pixel
+	Scale   float64 `json:"scale"` // how far fingers zoomed in
+	ScrollX float64 `json:"scrollX"`
+	ScrollY float64 `json:"scrollY"`
+	X       float64 `json:"x"` // from the page's own corner
+	Y       float64 `json:"y"`
+	Width   float64 `json:"width"`
+	Height  float64 `json:"height"`
+}
+
+func (g glass) shows(r rect) bool {
+	return r.X >= g.X && r.Y >= g.Y && r.X+r.Width <= g.X+g.Width && r.Y+r.Height <= g.Y+g.Height
+}
+
+// wholePage is all there is, once what loads only when it is looked at has loaded.
+func (t *Tab) wholePage(ctx context.Context) (rect, glass, error) {
+	var g glass
+	if err := t.callMain(ctx, "unroll", map[string]int{"most": longestSide}, nil); err != nil {
+		return rect{}, g, err
+	}
+	if err := t.callMain(ctx, "glass", nil, &g); err != nil {
+		return rect{}, g, err
+	}
 	m, err := proto.Call(ctx, t.session, cdppage.GetLayoutMetrics, proto.Empty{})
 	if err != nil {
-		return nil, err
+		return rect{}, g, err
 	}
-	return &cdppage.Viewport{Width: m.CSSContentSize.Width, Height: m.CSSContentSize.Height, Scale: 1}, nil
+	return rect{Width: m.CSSContentSize.Width, Height: m.CSSContentSize.Height}, g, nil
+}
+
+// elementArea is where an element is on the page, after it was brought into view.
+func (t *Tab) elementArea(ctx context.Context, l Locator) (rect, glass, error) {
+	var g glass
+	at, err := t.locate(ctx, l, wanted{visible: true, stable: true}, actWithin)
+	if err != nil {
+		return rect{}, g, err
+	}
+	if err := t.call(ctx, at.frame, "bringKept", map[string]int{"id": at.id}, nil); err != nil {
+		return rect{}, g, notThere(err, l)
+	}
+	box, err := t.boxOf(ctx, at)
+	if err != nil {
+		return rect{}, g, notThere(err, l)
+	}
+	if err := t.callMain(ctx, "glass", nil, &g); err != nil {
+		return rect{}, g, err
+	}
+	return box.moved(g.ScrollX, g.ScrollY, 1), g, nil
+}
+
+func notThere(err error, l Locator) error {
+	if errors.Is(err, errWorldGone) {
+		return fault.New(fault.ElementNotFound, "", "%s went away while it was photographed", l)
+	}
+	return err
+}
+
+// boxOf is where an element is in the top viewport.
+func (t *Tab) boxOf(ctx context.Context, at found) (rect, error) {
+	var box *rect
+	if err := t.call(ctx, at.frame, "keptBox", map[string]int{"id": at.id}, &box); err != nil {
+		return rect{}, err
+	}
+	if box == nil {
+		return rect{}, errWorldGone
+	}
+	return t.toTop(ctx, at.frame, *box)
+}
+
+// toTop carries a box from a frame's viewport to the top one.
+func (t *Tab) toTop(ctx context.Context, f frame, box rect) (rect, error) {
+	for f.id != t.frames.main {
+		parent, ok := t.frames.get(f.parent)
+		if !ok {
+			return rect{}, errWorldGone
+		}
+		h, err := t.holeOf(ctx, f, parent)
+		if err != nil {
+			return rect{}, err
+		}
+		box = box.moved(h.X, h.Y, h.Scale)
+		f = parent
+	}
+	return box, nil
+}
+
+// hole is where a frame's document is drawn in its parent's viewport.
+type hole struct {
+	rect
+	Scale float64 `json:"scale"`
+}
+
+func (t *Tab) holeOf(ctx context.Context, child, parent frame) (hole, error) {
+	if err := t.seat(ctx, child); err != nil {
+		return hole{}, err
+	}
+	var h *hole
+	if err := t.call(ctx, parent, "holeOf", child.order, &h); err != nil {
+		return hole{}, err
+	}
+	if h == nil {
+		return hole{}, errWorldGone
+	}
+	return *h, nil
 }

@@ -31,6 +31,9 @@ func (l Look) orDefaults() Look {
 	}
 	if l.Scale <= 0 {
 		l.Scale = 1
+		if l.Mobile {
+			l.Scale = 3
+		}
 	}
 	return l
 }
@@ -43,17 +46,35 @@ func (l Look) steps() []cdp.Step {
 		{Method: cdppage.SetLifecycleEventsEnabled.Method, Params: cdppage.SetLifecycleEventsEnabledParams{Enabled: true}},
 		{Method: inspector.Enable.Method, Params: struct{}{}},
 		install(),
+		catchChoosers(),
 		autoAttach(),
-		{Method: emulation.SetDeviceMetricsOverride.Method, Params: emulation.SetDeviceMetricsOverrideParams{
-			Width: int64(l.Width), Height: int64(l.Height), DeviceScaleFactor: l.Scale, Mobile: l.Mobile,
-			ScreenWidth: int64(l.Width), ScreenHeight: int64(l.Height),
-		}},
+		{Method: emulation.SetDeviceMetricsOverride.Method, Params: l.metrics()},
 		// A tab behind another one still paints and keeps its focus.
 		{Method: emulation.SetFocusEmulationEnabled.Method, Params: emulation.SetFocusEmulationEnabledParams{Enabled: true}},
 	}
+	return append(append(steps, l.place()...), goOn())
+}
+
+// metrics are the screen and the window in it.
+func (l Look) metrics() emulation.SetDeviceMetricsOverrideParams {
+	p := emulation.SetDeviceMetricsOverrideParams{
+		Width: int64(l.Width), Height: int64(l.Height), DeviceScaleFactor: l.Scale, Mobile: l.Mobile,
+		ScreenWidth: int64(l.Width), ScreenHeight: int64(l.Height),
+	}
 	if l.Mobile {
-		touches := int64(5)
-		steps = append(steps, cdp.Step{Method: emulation.SetTouchEmulationEnabled.Method, Params: emulation.SetTouchEmulationEnabledParams{Enabled: true, MaxTouchPoints: touches}})
+		p.ScreenOrientation = &emulation.ScreenOrientation{Type: emulation.ScreenOrientationTypePortraitPrimary}
+		if l.Width > l.Height {
+			p.ScreenOrientation = &emulation.ScreenOrientation{Type: emulation.ScreenOrientationTypeLandscapePrimary, Angle: 90}
+		}
+	}
+	return p
+}
+
+// place is what a page and each of its frames must agree on: fingers, language, time.
+func (l Look) place() []cdp.Step {
+	var steps []cdp.Step
+	if l.Mobile {
+		steps = append(steps, cdp.Step{Method: emulation.SetTouchEmulationEnabled.Method, Params: emulation.SetTouchEmulationEnabledParams{Enabled: true, MaxTouchPoints: 5}})
 	}
 	if l.Locale != "" {
 		steps = append(steps, cdp.Step{Method: emulation.SetLocaleOverride.Method, Params: emulation.SetLocaleOverrideParams{Locale: l.Locale}})
@@ -61,15 +82,7 @@ func (l Look) steps() []cdp.Step {
 	if l.Timezone != "" {
 		steps = append(steps, cdp.Step{Method: emulation.SetTimezoneOverride.Method, Params: emulation.SetTimezoneOverrideParams{TimezoneID: l.Timezone}})
 	}
-	return append(steps, goOn())
-}
-
-// childSteps are for frames and workers: follow what they open, and let them run.
-func childSteps(kind string) []cdp.Step {
-	if kind == "iframe" {
-		return []cdp.Step{{Method: cdppage.Enable.Method, Params: cdppage.EnableParams{}}, install(), autoAttach(), goOn()}
-	}
-	return []cdp.Step{goOn()}
+	return steps
 }
 
 // autoAttach follows everything that can show or run something. The browser's
@@ -84,32 +97,55 @@ func autoAttach() cdp.Step {
 	}}
 }
 
-// disguise makes a headless browser that we did not start ourselves call itself
-// what it is with a window. One that does already is left alone.
-func disguise(userAgent string) []cdp.Step {
+// agent is what the browser calls itself, by what it would: a telephone, or the
+// same browser with a window when it is a headless one that we did not start
+// ourselves. One that says the right thing already is left alone.
+func (l Look) agent(userAgent string) []cdp.Step {
 	plain := strings.Replace(userAgent, "HeadlessChrome/", "Chrome/", 1)
-	if plain == userAgent {
+	if plain == userAgent && !l.Mobile {
 		return nil
 	}
 	_, version, _ := strings.Cut(plain, "Chrome/")
 	version, _, _ = strings.Cut(version, " ")
 	major, _, _ := strings.Cut(version, ".")
-	platform := "Linux"
-	switch {
-	case strings.Contains(plain, "Windows"):
-		platform = "Windows"
-	case strings.Contains(plain, "Mac OS X"):
-		platform = "macOS"
-	}
 	brands := func(v, filler string) []*emulation.UserAgentBrandVersion {
 		return []*emulation.UserAgentBrandVersion{{Brand: "Not:A-Brand", Version: filler}, {Brand: "Chromium", Version: v}}
 	}
-	return []cdp.Step{{Method: emulation.SetUserAgentOverride.Method, Params: emulation.SetUserAgentOverrideParams{
-		UserAgent: plain,
+	p := emulation.SetUserAgentOverrideParams{
+		UserAgent: plain, AcceptLanguage: l.languages(),
 		UserAgentMetadata: &emulation.UserAgentMetadata{
-			Brands: brands(major, "8"), FullVersionList: brands(version, "8.0.0.0"), Platform: platform, Architecture: "x86", Bitness: "64",
+			Brands: brands(major, "8"), FullVersionList: brands(version, "8.0.0.0"), Platform: desk(plain), Architecture: "x86", Bitness: "64",
 		},
-	}}}
+	}
+	if l.Mobile {
+		// Chrome on Android tells every site the same device; the hints name one.
+		p.UserAgent = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/" + major + ".0.0.0 Mobile Safari/537.36"
+		p.Platform = "Linux armv81"
+		m := p.UserAgentMetadata
+		m.Platform, m.PlatformVersion, m.Model, m.Mobile = "Android", "14.0.0", "Pixel 8", true
+		m.Architecture, m.Bitness, m.FormFactors = "", "", []string{"Mobile"}
+	}
+	return []cdp.Step{{Method: emulation.SetUserAgentOverride.Method, Params: p}}
+}
+
+// desk is the system of a desktop browser.
+func desk(userAgent string) string {
+	switch {
+	case strings.Contains(userAgent, "Windows"):
+		return "Windows"
+	case strings.Contains(userAgent, "Mac OS X"):
+		return "macOS"
+	}
+	return "Linux"
+}
+
+// languages makes "de-CH" into "de-CH,de": what a person's browser sends.
+func (l Look) languages() string {
+	language, _, regional := strings.Cut(l.Locale, "-")
+	if !regional {
+		return l.Locale
+	}
+	return l.Locale + "," + language
 }
 
 // discover makes a browser that does not attach us by itself tell of new pages.

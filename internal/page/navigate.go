@@ -53,6 +53,8 @@ func (t *Tab) Navigate(ctx context.Context, url string, wait Wait) (Navigation, 
 			return err
 		case got.IsDownload:
 			return nil
+		case got.ErrorText == authMissing:
+			return t.life.await(ctx, got.LoaderID, "commit")
 		case got.ErrorText != "":
 			return &failure{url: url, reason: got.ErrorText}
 		case got.LoaderID == "":
@@ -116,7 +118,10 @@ func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(cont
 		ctx, cancel = context.WithTimeout(ctx, navigateWithin)
 		defer cancel()
 	}
-	err := t.unlessDialog(ctx, func(ctx context.Context) error { return move(ctx, state) })
+	err := t.unlessDialog(ctx, func(ctx context.Context) error {
+		t.free(ctx)
+		return move(ctx, state)
+	})
 	// The guard spoke before the browser did, but what it said may still be on
 	// its way to the handlers.
 	_ = t.session.Conn().Settle(ctx)
@@ -127,7 +132,9 @@ func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(cont
 	nav.Took = time.Since(began)
 	switch {
 	case err != nil:
-		return Navigation{}, err
+		return Navigation{}, t.explain(op, began, err)
+	case strings.HasPrefix(nav.URL, "chrome-error:") && nav.Status == http.StatusUnauthorized:
+		return t.challenged(ctx, op)
 	case strings.HasPrefix(nav.URL, "chrome-error:"):
 		return Navigation{}, t.explain(op, began, &failure{url: t.intended(ctx), reason: tunnelFailed})
 	case nav.Title == egress.PageTitle && nav.Status >= http.StatusForbidden:
@@ -179,7 +186,7 @@ func (t *Tab) Here(ctx context.Context) (Navigation, error) {
 		return err
 	})
 	if err != nil {
-		return Navigation{}, fmt.Errorf("read the address: %w", err)
+		return Navigation{}, fmt.Errorf("read the address: %w", silent("", err))
 	}
 	return nav, nil
 }

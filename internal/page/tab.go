@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	proto "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/inspector"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
@@ -22,6 +23,10 @@ type Tab struct {
 	session *cdp.Session
 	life    *lifecycle
 	frames  *frames
+	refs    *refs
+	opener  target.ID // the tab it was opened from; empty means none
+
+	questions questions
 
 	settingUp chan struct{} // holds one token: who sets the tab up
 	isSetUp   bool          // belongs to the holder of the token
@@ -40,34 +45,39 @@ type Dialog struct {
 	Kind    string
 	Message string
 	Default string
+	Origin  string // of the page or frame that opened it
 }
 
 func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 	t := &Tab{
-		tabs: tabs, id: info.TargetID, session: s, url: info.URL, title: info.Title,
-		life: newLifecycle(proto.FrameID(info.TargetID)), settingUp: make(chan struct{}, 1), opened: make(chan struct{}),
+		tabs: tabs, id: info.TargetID, opener: info.OpenerID, session: s, url: info.URL, title: info.Title,
+		life: newLifecycle(proto.FrameID(info.TargetID)), settingUp: make(chan struct{}, 1), opened: make(chan struct{}), refs: newRefs(),
 	}
 	t.frames = newFrames(t.life.frame, s)
 	cdp.Listen(s, cdppage.LifecycleEvent, t.life.event)
 	cdp.Listen(s, cdppage.FrameNavigated, t.life.navigated)
 	cdp.Listen(s, cdppage.NavigatedWithinDocument, t.life.moved)
 	cdp.Listen(s, cdppage.JavascriptDialogOpening, func(e cdppage.EventJavascriptDialogOpening) {
+		d := &Dialog{Kind: string(e.Type), Message: e.Message, Default: e.DefaultPrompt, Origin: originOf(e.URL)}
 		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.dialog = &Dialog{Kind: string(e.Type), Message: e.Message, Default: e.DefaultPrompt}
+		t.dialog = d
 		t.interrupt()
+		t.mu.Unlock()
+		t.ask(d.question())
 	})
 	cdp.Listen(s, inspector.TargetCrashed, func(inspector.EventTargetCrashed) {
 		t.mu.Lock()
-		defer t.mu.Unlock()
 		t.crashed = true
 		t.interrupt()
+		t.mu.Unlock()
+		tabs.tell(Surprise{Kind: SurpriseCrash, Tab: t.ID()})
 	})
 	cdp.Listen(s, cdppage.FrameNavigated, func(e cdppage.EventFrameNavigated) {
 		if e.Frame.ParentID == "" {
 			t.mu.Lock()
-			defer t.mu.Unlock()
 			t.crashed = false // there is a new page
+			t.mu.Unlock()
+			t.noticeLogin(e.Frame)
 		}
 	})
 	cdp.Listen(s, cdppage.JavascriptDialogClosed, func(cdppage.EventJavascriptDialogClosed) {
@@ -75,7 +85,16 @@ func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 		defer t.mu.Unlock()
 		t.dialog = nil
 	})
+	t.listenForQuestions(s)
 	return t
+}
+
+// listenForQuestions hears what a page, or a frame in a process of its own, asks.
+func (t *Tab) listenForQuestions(s *cdp.Session) {
+	t.listenForChoosers(s)
+	cdp.Listen(s, cdppage.FrameNavigated, func(e cdppage.EventFrameNavigated) {
+		t.questions.forget(e.Frame.ID, e.Frame.ID == t.life.frame)
+	})
 }
 
 // usable brings the tab into its state, once; whoever needs the tab waits for
@@ -102,6 +121,8 @@ func (t *Tab) usable(ctx context.Context) error {
 			return nil
 		}
 		t.learnFrames(ctx)
+		// A client that went while it gave a password would leave requests waiting.
+		_ = t.session.Send(ctx, fetch.Disable.Method, proto.Empty{})
 	}
 	ctx, cancel := context.WithTimeout(ctx, setupWithin)
 	defer cancel()
@@ -109,7 +130,11 @@ func (t *Tab) usable(ctx context.Context) error {
 	if err != nil && t.Dialog() == nil {
 		return fmt.Errorf("set up a tab: %w", err)
 	}
-	t.isSetUp = err == nil
+	if err == nil {
+		t.isSetUp = true
+		t.declinePasskeys(ctx)
+		t.tabs.watch(t.watchRefusals)
+	}
 	return nil
 }
 
@@ -154,16 +179,32 @@ func (t *Tab) Dialog() *Dialog {
 	return t.dialog
 }
 
-// Answer closes the open dialog.
+// gone waits until the tab is closed.
+func (t *Tab) gone(ctx context.Context) error {
+	select {
+	case <-t.session.Ended():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// HasCrashed reports whether the tab has no page because its renderer died. It
+// can be reloaded, or sent elsewhere.
+func (t *Tab) HasCrashed() bool { return t.hasCrashed() }
+
+// Answer closes the open dialog. A page may open the next one at once; Dialog
+// tells. What the dialog kept waiting, such as a navigation that the page asked
+// about, goes on by itself.
 func (t *Tab) Answer(ctx context.Context, accept bool, text string) error {
 	if t.Dialog() == nil {
 		return fault.New(fault.NotFound, "answer a dialog", "no dialog is open")
 	}
 	_, err := proto.Call(ctx, t.session, cdppage.HandleJavaScriptDialog, cdppage.HandleJavaScriptDialogParams{Accept: accept, PromptText: text})
-	if err != nil {
+	if err != nil && !errors.Is(err, cdp.ErrDetached) { // the answer may have closed the tab
 		return fmt.Errorf("answer a dialog: %w", err)
 	}
-	return nil
+	return t.session.Conn().Settle(ctx)
 }
 
 // unlessDialog runs fn with a context that ends when a dialog opens or the page
@@ -193,6 +234,14 @@ func (t *Tab) unlessDialog(ctx context.Context, fn func(context.Context) error) 
 		}
 		if !crashes && t.hasCrashed() {
 			return crashFault()
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		// Pages that share a process wait for each other's dialogs.
+		for _, other := range t.tabs.List() {
+			if d := other.Dialog(); d != nil && other != t {
+				return fault.New(fault.DialogOpen, "", "the page waits for a dialog of kind %s in another tab", d.Kind).With("tab_id", other.ID())
+			}
 		}
 	}
 	return err

@@ -6,6 +6,7 @@ package page
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/inspector"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 
@@ -28,6 +30,10 @@ import (
 // script on must not hang us.
 const setupWithin = 10 * time.Second
 
+// maxTabs bounds what pages may open. Past it new windows are closed before they
+// show anything: a page that opens them without end must not fill the machine.
+const maxTabs = 20
+
 // Options say what the tabs are like; nil means the defaults.
 type Options struct {
 	Look Look
@@ -36,7 +42,9 @@ type Options struct {
 	Recipes Recipes
 	// OnBlock hears of every request the guard refused; it must be quick.
 	OnBlock func(egress.Block)
-	Logger  *slog.Logger
+	// OnSurprise hears what happens without being asked for; it must be quick.
+	OnSurprise func(Surprise)
+	Logger     *slog.Logger
 }
 
 // Recipes are how each tab came into its state, by its id.
@@ -54,12 +62,15 @@ type Tabs struct {
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
 
-	guard guardNews
+	guard      guardNews
+	downloads  downloads
+	onSurprise func(Surprise)
 
-	mu     sync.Mutex
-	stack  []*Tab // the last one is in front
-	gap    bool   // the replay is over: tabs from here on are new
-	closed bool   // nothing new is begun
+	mu      sync.Mutex
+	stack   []*Tab              // the last one is in front
+	decided map[permission]bool // what somebody has granted or refused
+	gap     bool                // the replay is over: tabs from here on are new
+	closed  bool                // nothing new is begun
 }
 
 // Open takes the tabs of an instance under control and makes sure that there is one.
@@ -67,7 +78,10 @@ func Open(ctx context.Context, inst browser.Instance, opts *Options) (*Tabs, err
 	if opts == nil {
 		opts = &Options{}
 	}
-	t := &Tabs{inst: inst, root: inst.Conn().Root(), look: opts.Look.orDefaults(), past: opts.Recipes, log: opts.Logger}
+	t := &Tabs{
+		inst: inst, root: inst.Conn().Root(), look: opts.Look.orDefaults(), past: opts.Recipes, log: opts.Logger,
+		onSurprise: opts.OnSurprise, decided: map[permission]bool{},
+	}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
@@ -98,12 +112,16 @@ func (t *Tabs) listen(onBlock func(egress.Block)) {
 		}
 	})
 	cdp.Listen(t.root, proto.Event[egress.Failure]{Method: browser.EventFailed}, t.guard.failed)
+	t.listenForDownloads()
 }
 
 // begin attaches to what is there. In a browser that is all ours the browser
 // attaches us to every page, also popups, before their first script runs. In a
 // shared one we attach to our own only, and others never notice us.
 func (t *Tabs) begin(ctx context.Context) error {
+	if err := t.dress(ctx); err != nil {
+		return err
+	}
 	if t.inst.Exclusive() {
 		if err := t.root.Setup(ctx, autoAttach()); err != nil {
 			return fmt.Errorf("follow the tabs: %w", err)
@@ -122,13 +140,22 @@ func (t *Tabs) begin(ctx context.Context) error {
 	return err
 }
 
-// adopt finds the tabs of ours in a shared browser.
-func (t *Tabs) adopt(ctx context.Context) error {
+// dress finds out what the browser must call itself. One of our own on a desk
+// does so rightly by itself.
+func (t *Tabs) dress(ctx context.Context) error {
+	if t.inst.Exclusive() && !t.look.Mobile {
+		return nil
+	}
 	version, err := proto.Call(ctx, t.root, cdpbrowser.GetVersion, proto.Empty{})
 	if err != nil {
 		return fmt.Errorf("ask the browser for its version: %w", err)
 	}
-	t.agent = disguise(version.UserAgent)
+	t.agent = t.look.agent(version.UserAgent)
+	return nil
+}
+
+// adopt finds the tabs of ours in a shared browser.
+func (t *Tabs) adopt(ctx context.Context) error {
 	if err := t.root.Setup(ctx, discover()); err != nil {
 		return fmt.Errorf("follow the tabs: %w", err)
 	}
@@ -186,7 +213,7 @@ func (t *Tabs) created(info *target.Info) {
 func (t *Tabs) attached(e target.EventAttachedToTarget) {
 	s := t.root.Conn().Session(e.SessionID)
 	if e.TargetInfo.Type != "page" || !t.ours(e.TargetInfo) {
-		t.start(func(ctx context.Context) { _ = s.Setup(ctx, goOn()) })
+		t.start(func(ctx context.Context) { _ = s.Setup(ctx, t.childSteps(e.TargetInfo.Type)...) })
 		return
 	}
 	tab := newTab(t, e.TargetInfo, s)
@@ -197,12 +224,29 @@ func (t *Tabs) attached(e target.EventAttachedToTarget) {
 		t.mu.Unlock()
 		return
 	}
-	t.stack = append(t.stack, tab)
 	known := !t.gap && !e.WaitingForDebugger
+	if len(t.stack) >= maxTabs && !known {
+		t.mu.Unlock()
+		t.refuse(tab)
+		return
+	}
+	t.stack = append(t.stack, tab)
 	t.mu.Unlock()
 	t.follow(tab, s)
 	tab.known = known
 	t.start(func(ctx context.Context) { _ = tab.usable(ctx) })
+	if !known {
+		t.tell(Surprise{Kind: SurpriseTabOpened, Tab: tab.ID()})
+	}
+}
+
+// refuse closes a window that is one too many. Its opener waits until it is let
+// run, also when it is closed.
+func (t *Tabs) refuse(tab *Tab) {
+	_ = tab.session.Send(t.ctx, goOn().Method, proto.Empty{})
+	_ = t.root.Send(t.ctx, target.CloseTarget.Method, target.CloseTargetParams{TargetID: tab.id})
+	t.log.Warn("a page opened more windows than a session may have", "most", maxTabs)
+	t.tell(Surprise{Kind: SurprisePopupRefused})
 }
 
 // follow takes in what a page or frame opens inside itself: frames of other
@@ -214,8 +258,10 @@ func (t *Tabs) follow(tab *Tab, s *cdp.Session) {
 			tab.frames.follow(child)
 			tab.frames.put(proto.FrameID(e.TargetInfo.TargetID), e.TargetInfo.ParentFrameID, child)
 			t.follow(tab, child)
+			tab.listenForQuestions(child)
+			cdp.Listen(child, inspector.TargetCrashed, func(inspector.EventTargetCrashed) { tab.frames.lose(child.ID()) })
 		}
-		t.start(func(ctx context.Context) { _ = child.Setup(ctx, childSteps(e.TargetInfo.Type)...) })
+		t.start(func(ctx context.Context) { _ = child.Setup(ctx, t.childSteps(e.TargetInfo.Type)...) })
 	})
 	cdp.Listen(s, target.DetachedFromTarget, func(e target.EventDetachedFromTarget) {
 		tab.frames.lose(e.SessionID)
@@ -224,16 +270,97 @@ func (t *Tabs) follow(tab *Tab, s *cdp.Session) {
 
 func (t *Tabs) detached(id target.SessionID) {
 	t.mu.Lock()
-	wasFront := len(t.stack) > 0 && t.stack[len(t.stack)-1].session.ID() == id
-	t.stack = slices.DeleteFunc(t.stack, func(tab *Tab) bool { return tab.session.ID() == id })
+	at := slices.IndexFunc(t.stack, func(tab *Tab) bool { return tab.session.ID() == id })
+	if at < 0 {
+		t.mu.Unlock()
+		return
+	}
+	gone := t.stack[at]
+	wasFront := at == len(t.stack)-1
+	t.stack = slices.Delete(slices.Clone(t.stack), at, at+1)
 	var front *Tab
 	if wasFront && len(t.stack) > 0 {
+		// Who opened it waits for it; otherwise the one before comes back.
+		if i := slices.IndexFunc(t.stack, func(tab *Tab) bool { return tab.id == gone.opener }); i >= 0 {
+			t.raise(i)
+		}
 		front = t.stack[len(t.stack)-1]
 	}
 	t.mu.Unlock()
 	if front != nil {
 		_ = front.session.Send(t.ctx, cdppage.BringToFront.Method, proto.Empty{})
 	}
+	t.tell(Surprise{Kind: SurpriseTabClosed, Tab: gone.ID()})
+}
+
+// raise puts a tab in front. Called with the lock held.
+func (t *Tabs) raise(i int) {
+	tab := t.stack[i]
+	t.stack = append(slices.Delete(slices.Clone(t.stack), i, i+1), tab)
+}
+
+// Switch puts a tab in front.
+func (t *Tabs) Switch(ctx context.Context, id string) error {
+	const op = "switch tabs"
+	tab := t.byTarget(target.ID(id))
+	if tab == nil {
+		return noTab(op, id)
+	}
+	// The browser does that by itself, whatever state the page is in.
+	if _, err := proto.Call(ctx, tab.session, cdppage.BringToFront, proto.Empty{}); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.Index(t.stack, tab)
+	if i < 0 {
+		return noTab(op, id)
+	}
+	t.raise(i)
+	return nil
+}
+
+// CloseTab closes a tab; an empty id means the one in front. A page that wants
+// to ask first may, once: the answer is DIALOG_OPEN, and accepting the dialog
+// closes the tab. Where a dialog is open already, or the page does not answer,
+// it is closed without being asked.
+func (t *Tabs) CloseTab(ctx context.Context, id string) error {
+	const op = "close a tab"
+	tab := t.front()
+	if id != "" {
+		tab = t.byTarget(target.ID(id))
+	}
+	if tab == nil {
+		return noTab(op, id)
+	}
+	if err := t.close(ctx, tab); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	return t.root.Conn().Settle(ctx)
+}
+
+func (t *Tabs) close(ctx context.Context, tab *Tab) error {
+	if tab.Dialog() == nil && !tab.hasCrashed() {
+		err := tab.unlessDialog(ctx, func(ctx context.Context) error {
+			limited, cancel := context.WithTimeout(ctx, closeWithin)
+			defer cancel()
+			if err := tab.session.Send(limited, cdppage.Close.Method, proto.Empty{}); err != nil {
+				return err
+			}
+			return tab.gone(limited)
+		})
+		if err == nil || errors.Is(err, fault.DialogOpen) || ctx.Err() != nil {
+			return err
+		}
+	}
+	if _, err := proto.Call(ctx, t.root, target.CloseTarget, target.CloseTargetParams{TargetID: tab.id}); err != nil {
+		return err
+	}
+	return tab.gone(ctx)
+}
+
+func noTab(op, id string) error {
+	return fault.New(fault.NotFound, op, "there is no tab %q", id).WithHint("The status lists the tabs that are open.")
 }
 
 // Refresh asks the browser itself what its tabs show now; no page needs to
@@ -319,6 +446,24 @@ func (t *Tabs) steps(id string) []cdp.Step {
 	return append(slices.Clone(t.agent), t.look.steps()...)
 }
 
+// childSteps are for frames and workers: what they are seen as, as their page
+// is, what they open, and that they run. A service worker takes the half of
+// another name only, which is worse than its own.
+func (t *Tabs) childSteps(kind string) []cdp.Step {
+	var steps []cdp.Step
+	if kind != "service_worker" {
+		steps = slices.Clone(t.agent)
+	}
+	if kind == "iframe" {
+		steps = append(steps,
+			cdp.Step{Method: cdppage.Enable.Method, Params: cdppage.EnableParams{}},
+			cdp.Step{Method: inspector.Enable.Method, Params: struct{}{}},
+			install(), catchChoosers(), autoAttach())
+		steps = append(steps, t.look.place()...)
+	}
+	return append(steps, goOn())
+}
+
 // start runs fn until it ends or the tabs are closed.
 func (t *Tabs) start(fn func(context.Context)) {
 	t.mu.Lock()
@@ -331,6 +476,15 @@ func (t *Tabs) start(fn func(context.Context)) {
 		defer cancel()
 		fn(ctx)
 	})
+}
+
+// watch runs fn until it ends or the tabs are closed, however long that is.
+func (t *Tabs) watch(fn func(context.Context)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.tasks.Go(func() { fn(t.ctx) })
+	}
 }
 
 // Close lets go of the tabs; they stay open.

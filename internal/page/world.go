@@ -43,6 +43,7 @@ func readEngine() string {
 			panic(err) // it was just listed
 		}
 		source.Write(raw)
+		source.WriteByte(';') // or the next file's parenthesis would call this one's result
 	}
 	return source.String()
 }
@@ -80,6 +81,9 @@ func (t *Tab) callMain(ctx context.Context, fn string, args, result any) error {
 // world that was gone before the call is looked for again; one that goes away
 // during it is errWorldGone, because asking twice may do twice.
 func (t *Tab) call(ctx context.Context, f frame, fn string, args, result any) error {
+	if t.hasCrashed() {
+		return crashFault()
+	}
 	for tries := 0; ; tries++ {
 		if f.world == 0 {
 			made, err := proto.Call(ctx, f.session, cdppage.CreateIsolatedWorld, cdppage.CreateIsolatedWorldParams{FrameID: f.id, WorldName: worldName})

@@ -1,0 +1,248 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+
+	"tapin/internal/cdp"
+	"tapin/internal/fault"
+)
+
+// The effects that an action can have had. Only where it provably had none may
+// it be tried again.
+const (
+	Confirmed = "confirmed" // the target received it, or the page answered it: a dialog, a popup, another page
+	None      = "none"      // nothing received it
+	Unknown   = "unknown"   // it may have worked
+)
+
+// ClickOptions say how to click; the zero value is one click with the left button.
+type ClickOptions struct {
+	Button  string // left, right or middle
+	Count   int    // 2 is a double click
+	Timeout time.Duration
+}
+
+// Clicked is what became of it.
+type Clicked struct {
+	Strategy string   // the rung of the ladder that did it
+	Effect   string   // confirmed, none or unknown
+	Tried    []string // all rungs, in order
+}
+
+// settleWithin is what a page gets to take a click in: its own code runs
+// meanwhile, and may be slow.
+const settleWithin = 10 * time.Second
+
+// heard is who received an action.
+type heard struct {
+	Heard map[string]int `json:"heard"` // events that reached the target, by type
+	Other string         `json:"other"` // who else received one
+	Any   bool           `json:"any"`   // something arrived at all
+	Lost  bool           `json:"lost"`  // the element is gone from the document
+	Gone  bool           `json:"gone"`  // this is another document, which knows nothing of it
+}
+
+func (h heard) has(types ...string) bool {
+	for _, name := range types {
+		if h.Heard[name] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// received asks the element's document who heard it, and ends the listening.
+// At a point it is whichever document lies there.
+func (t *Tab) received(ctx context.Context, got found, patience time.Duration) (heard, error) {
+	if got.watch == 0 {
+		return heard{}, nil
+	}
+	var h heard
+	err := t.call(ctx, got.frame, "received", map[string]int64{"watch": int64(got.watch), "patience": patience.Milliseconds()}, &h)
+	if err == nil && h.Gone {
+		err = errWorldGone
+	}
+	for _, inner := range got.inner {
+		if err != nil {
+			break
+		}
+		var in heard
+		if in, err = t.received(ctx, inner, 0); in.Any {
+			h = in
+		}
+	}
+	return h, err
+}
+
+// outcome is what became of an action.
+type outcome struct {
+	effect string
+	heard  heard
+}
+
+// observe carries an action out and finds out what became of it. The page may
+// answer in ways that end every conversation with it: those are successes.
+func (t *Tab) observe(ctx context.Context, got found, done []string, act func(context.Context) error) (outcome, error) {
+	before, tabs := t.life.now(), len(t.tabs.List())
+	ctx, cancel := context.WithTimeout(ctx, settleWithin)
+	defer cancel()
+	sent := false
+	var h heard
+	err := t.unlessDialog(ctx, func(ctx context.Context) error {
+		sent = true
+		if err := act(ctx); err != nil {
+			return err
+		}
+		var err error
+		h, err = t.received(ctx, got, 300*time.Millisecond)
+		return err
+	})
+	switch {
+	case !sent:
+		return outcome{}, err
+	case errors.Is(err, fault.DialogOpen):
+		return outcome{effect: Confirmed}, nil
+	case errors.Is(err, errWorldGone), errors.Is(err, cdp.ErrDetached):
+		return outcome{effect: t.moved(ctx, got.frame, before)}, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return outcome{effect: Unknown}, nil // the page is busy with it, or hangs
+	case err != nil:
+		return outcome{}, err
+	case h.has(done...), len(t.tabs.List()) > tabs:
+		return outcome{effect: Confirmed, heard: h}, nil
+	case !h.Any:
+		return outcome{effect: None, heard: h}, nil
+	}
+	return outcome{effect: Unknown, heard: h}, nil
+}
+
+// moved tells a page that went elsewhere from a document that merely vanished.
+func (t *Tab) moved(ctx context.Context, f frame, before mark) string {
+	select {
+	case <-t.session.Ended():
+		return Confirmed // the tab closed on it
+	default:
+	}
+	if f.id != t.frames.main {
+		_ = t.session.Conn().Settle(ctx)
+		if now, ok := t.frames.get(f.id); ok && (now.session != f.session || now.world != f.world) {
+			return Confirmed
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if t.life.awaitChange(ctx, before, "commit") == nil {
+		return Confirmed
+	}
+	return Unknown
+}
+
+// mouse is the events of a click at a point, and those that tell of its arrival.
+func (o ClickOptions) mouse(p Point) []input.DispatchMouseEventParams {
+	button, buttons := input.MouseButton(o.Button), map[string]int64{"left": 1, "right": 2, "middle": 4}[o.Button]
+	events := []input.DispatchMouseEventParams{{Type: input.DispatchMouseEventTypeMouseMoved, X: p.X, Y: p.Y}}
+	for i := range int64(o.Count) {
+		events = append(events,
+			input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMousePressed, X: p.X, Y: p.Y, Button: button, Buttons: buttons, ClickCount: i + 1},
+			input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseReleased, X: p.X, Y: p.Y, Button: button, ClickCount: i + 1})
+	}
+	return events
+}
+
+func (o ClickOptions) done() []string {
+	switch o.Button {
+	case "right":
+		return []string{"contextmenu", "auxclick"}
+	case "middle":
+		return []string{"auxclick"}
+	}
+	return []string{"click"}
+}
+
+// clickEvents are what is listened for while clicking.
+var clickEvents = []string{"pointerdown", "mousedown", "click", "auxclick", "contextmenu"}
+
+func (o *ClickOptions) check(op string) error {
+	if o.Button == "" {
+		o.Button = "left"
+	}
+	if o.Count == 0 {
+		o.Count = 1
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = actWithin
+	}
+	switch {
+	case o.Button != "left" && o.Button != "right" && o.Button != "middle":
+		return fault.New(fault.InvalidRequest, op, "%q is no mouse button", o.Button).WithHint("Use left, right or middle.")
+	case o.Count < 1 || o.Count > 3:
+		return fault.New(fault.InvalidRequest, op, "a click has a count from 1 to 3, not %d", o.Count)
+	}
+	return nil
+}
+
+// play sends mouse events in one go and waits for the last one. They are taken
+// in order, and nothing of the page's comes between them that need not.
+func (t *Tab) play(ctx context.Context, events []input.DispatchMouseEventParams) error {
+	for _, e := range events[:len(events)-1] {
+		if err := t.session.Send(ctx, input.DispatchMouseEvent.Method, e); err != nil {
+			return err
+		}
+	}
+	return t.session.Call(ctx, input.DispatchMouseEvent.Method, events[len(events)-1], nil)
+}
+
+// Hover moves the mouse over the element.
+func (t *Tab) Hover(ctx context.Context, l Locator, timeout time.Duration) (Clicked, error) {
+	strategy := l.strategy()
+	got, err := t.search(ctx, hunt{op: "hover", locator: l, want: toAct.andDisabled(), within: timeout, types: []string{"mousemove", "pointermove", "mouseover"}})
+	if err != nil {
+		return Clicked{}, err
+	}
+	if err := t.listenAt(ctx, &got, l, []string{"mousemove", "pointermove", "mouseover"}); err != nil {
+		return Clicked{}, err
+	}
+	out, err := t.observe(ctx, got, []string{"mousemove", "pointermove", "mouseover"}, func(ctx context.Context) error {
+		return t.play(ctx, []input.DispatchMouseEventParams{{Type: input.DispatchMouseEventTypeMouseMoved, X: got.point.X, Y: got.point.Y}})
+	})
+	if err != nil {
+		return Clicked{}, err
+	}
+	return Clicked{Strategy: strategy, Effect: out.effect, Tried: []string{strategy}}, nil
+}
+
+// andDisabled lets disabled elements pass: they can be pointed at.
+func (w wanted) andDisabled() wanted {
+	w.enabled = false
+	return w
+}
+
+// listenAt makes the documents listen, whoever is at a point: it names no
+// element that could be asked beforehand, and may lie in a frame.
+func (t *Tab) listenAt(ctx context.Context, got *found, l Locator, types []string) error {
+	if l.X == nil {
+		return nil
+	}
+	args := map[string][]string{"types": types}
+	return t.unlessDialog(ctx, func(ctx context.Context) error {
+		if err := t.call(ctx, got.frame, "watchAll", args, &got.watch); err != nil {
+			return err
+		}
+		for _, f := range t.frames.list() {
+			inner := found{frame: f}
+			if f.id == t.frames.main {
+				continue
+			}
+			if err := t.call(ctx, f, "watchAll", args, &inner.watch); err == nil {
+				got.inner = append(got.inner, inner)
+			} else if !errors.Is(err, errWorldGone) {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,15 @@
+package page
+
+import (
+	"context"
+	"time"
+)
+
+// ClickBy clicks by one rung of the ladder alone.
+func (t *Tab) ClickBy(ctx context.Context, rung string, l Locator) (effect string, err error) {
+	o := ClickOptions{}
+	if err := o.check("click"); err != nil {
+		return "", err
+	}
+	return t.rung(ctx, rung, l, o, time.Now().Add(5*time.Second))
+}

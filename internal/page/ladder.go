@@ -1,0 +1,198 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+
+	"tapin/internal/fault"
+)
+
+// The rungs of the ladder, from what a person does to asking one.
+const (
+	byMeaning  = "S1_AX"        // found by what it says or is, clicked with the mouse
+	bySelector = "S2_CSS"       // found by its place in the document, clicked with the mouse
+	byPoint    = "S3_CDP_COORD" // the mouse at a point
+	byScript   = "S4_JS_INJECT" // the element's own click()
+	byKeyboard = "S5_KEYBOARD"  // focus and a key
+	byTouch    = "S6_CDP_RAW"   // a finger
+	byPerson   = "S7_HITL"
+)
+
+// Suggestion is what a caller may do next when a machine cannot go on.
+type Suggestion struct {
+	Tool      string            `json:"tool"`
+	Arguments map[string]string `json:"arguments"`
+	Why       string            `json:"why"`
+}
+
+// strategy is the rung that a locator begins on.
+func (l Locator) strategy() string {
+	switch {
+	case l.X != nil:
+		return byPoint
+	case l.CSS != "" || l.XPath != "" || l.TestID != "":
+		return bySelector
+	}
+	return byMeaning
+}
+
+// Click clicks the element as a person would. A next rung of the ladder is only
+// climbed when the last provably had no effect; what is covered or disabled
+// stays so, and is said.
+func (t *Tab) Click(ctx context.Context, l Locator, o ClickOptions) (Clicked, error) {
+	const op = "click"
+	if err := o.check(op); err != nil {
+		return Clicked{}, err
+	}
+	if err := l.check(op); err != nil {
+		return Clicked{}, err
+	}
+	deadline := time.Now().Add(o.Timeout)
+	var tried []string
+	for _, rung := range o.rungs(l) {
+		tried = append(tried, rung)
+		effect, err := t.rung(ctx, rung, l, o, deadline)
+		if err != nil {
+			return Clicked{}, askPerson(err, op, l, tried)
+		}
+		if effect != None {
+			return Clicked{Strategy: rung, Effect: effect, Tried: tried}, nil
+		}
+	}
+	err := fault.New(fault.ElementNotActionable, op, "%w", &obstacle{state: "no_effect", text: l.String() + " does not react to anything"})
+	return Clicked{}, askPerson(err, op, l, tried)
+}
+
+// rungs are those that can do such a click: a script and the keyboard know one
+// button, and neither knows a point.
+func (o ClickOptions) rungs(l Locator) []string {
+	first := l.strategy()
+	switch {
+	case o.Button != "left" || o.Count > 1:
+		return slices.Compact([]string{first, byPoint})
+	case first == byPoint:
+		return []string{byPoint, byTouch}
+	}
+	return []string{first, byPoint, byScript, byKeyboard, byTouch}
+}
+
+// anew bounds how often a click is repeated that fell between two drawings of
+// an element that is drawn anew all the time.
+const anew = 8
+
+func (t *Tab) rung(ctx context.Context, rung string, l Locator, o ClickOptions, deadline time.Time) (string, error) {
+	for tries := 0; ; tries++ {
+		types := append(slices.Clone(clickEvents), "keydown", "touchstart")
+		// A later rung finds the element where it was; it needs a moment at least.
+		left := max(time.Until(deadline), time.Second)
+		got, err := t.search(ctx, hunt{op: "click", locator: l, want: toAct, within: left, types: types})
+		if err != nil {
+			return "", err
+		}
+		if err := t.listenAt(ctx, &got, l, clickEvents); err != nil {
+			return "", err
+		}
+		done, act := t.means(rung, got, o)
+		out, err := t.observe(ctx, got, done, act)
+		if err != nil {
+			return "", err
+		}
+		between := out.effect == Unknown && out.heard.Lost && out.heard.has("pointerdown", "mousedown") && t.restless(ctx, got, l)
+		// A frame of another site that has just come is not yet known to those who
+		// pass the mouse on: what they lost can be sent again.
+		lost := out.effect == None && got.frame.id != t.frames.main && tries < 2
+		if !between && !lost || tries >= anew {
+			return out.effect, nil
+		}
+	}
+}
+
+// restless tells whether the element is drawn anew all the time. Pressed on one
+// drawing and released on the next makes no click; but where the press itself
+// may have changed the page, it must not be repeated.
+func (t *Tab) restless(ctx context.Context, got found, l Locator) bool {
+	if got.churn > 0 {
+		return true
+	}
+	args := struct {
+		Locator Locator `json:"locator"`
+		Within  int     `json:"within"`
+	}{l, 300}
+	var yes bool
+	err := t.unlessDialog(ctx, func(ctx context.Context) error { return t.call(ctx, got.frame, "restless", args, &yes) })
+	return err == nil && yes && l.X == nil && l.Ref == ""
+}
+
+// means are how a rung clicks, and the events that tell of its success.
+func (t *Tab) means(rung string, got found, o ClickOptions) ([]string, func(context.Context) error) {
+	args := map[string]int{"id": got.id, "watch": got.watch}
+	switch rung {
+	case byScript:
+		return []string{"click"}, func(ctx context.Context) error { return t.call(ctx, got.frame, "press", args, nil) }
+	case byKeyboard:
+		return []string{"click", "keydown"}, func(ctx context.Context) error {
+			var focused struct {
+				OK bool `json:"ok"`
+			}
+			if err := t.call(ctx, got.frame, "focus", args, &focused); err != nil || !focused.OK {
+				return err
+			}
+			return t.Press(ctx, got.info.key())
+		}
+	case byTouch:
+		return []string{"click", "touchstart"}, func(ctx context.Context) error { return t.tap(ctx, got.point) }
+	}
+	return o.done(), func(ctx context.Context) error { return t.play(ctx, o.mouse(got.point)) }
+}
+
+// key is the one that works such an element.
+func (e elementInfo) key() string {
+	if e.Tag == "input" && (e.Type == "checkbox" || e.Type == "radio") {
+		return "Space"
+	}
+	return "Enter"
+}
+
+// tap is a finger's click.
+func (t *Tab) tap(ctx context.Context, p Point) error {
+	start := input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchStart, TouchPoints: []*input.TouchPoint{{X: p.X, Y: p.Y}}}
+	if err := t.session.Send(ctx, input.DispatchTouchEvent.Method, start); err != nil {
+		return err
+	}
+	end := input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}}
+	return t.session.Call(ctx, input.DispatchTouchEvent.Method, end, nil)
+}
+
+// askPerson ends the ladder: the fault carries what a caller can do next. Other
+// faults, such as an open dialog, have answers of their own.
+func askPerson(err error, op string, l Locator, tried []string) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Code != fault.ElementNotFound && f.Code != fault.ElementNotActionable {
+		return err
+	}
+	why := f.Code.Sentence()
+	outcome := string(f.Code)
+	if o, ok := errors.AsType[*obstacle](err); ok {
+		why, outcome = o.text, o.state
+	}
+	return f.With("success", false).With("outcome", outcome).
+		With("strategies_tried", append(slices.Clone(tried), byPerson)).
+		With("hitl_required", true).
+		With("suggested_next", []Suggestion{{
+			Tool:      "oc_handoff_start",
+			Arguments: map[string]string{"reason": "manual_recovery", "instruction": "Please " + op + " " + l.wanted() + " on this page; it could not be done automatically."},
+			Why:       why,
+		}})
+}
+
+// wanted names the element in an instruction to a person.
+func (l Locator) wanted() string {
+	if l.X != nil {
+		return l.String()
+	}
+	return "the element with " + l.String()
+}

@@ -1,0 +1,192 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	proto "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+
+	"tapin/internal/fault"
+)
+
+// frameWithin is how long one frame of another process may keep the others waiting.
+const frameWithin = 2 * time.Second
+
+// refs is what a tab remembers of the names its snapshots gave to elements: the
+// numbers that are taken, so that none means two elements, not even in two
+// documents; and which frames' owners their parents were told of.
+type refs struct {
+	turn chan struct{} // holds one token: numbers are given by one snapshot at a time
+
+	mu   sync.Mutex
+	next map[proto.FrameID]int
+	told map[proto.FrameID]frame // the parent as it was when told
+}
+
+func newRefs() *refs {
+	return &refs{turn: make(chan struct{}, 1), next: map[proto.FrameID]int{}, told: map[proto.FrameID]frame{}}
+}
+
+// take waits for the turn; the returned func gives it back.
+func (r *refs) take(ctx context.Context) (func(), error) {
+	select {
+	case r.turn <- struct{}{}:
+		return func() { <-r.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// from is the first number that a new document in that frame may give. Where an
+// earlier client of the tab may have given some, it is far from those.
+func (r *refs) from(id proto.FrameID, known bool) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next[id] == 0 {
+		r.next[id] = 1
+		if known {
+			r.next[id] = 10_000 + rand.IntN(90_000) //nolint:gosec // no secret, only unlike others
+		}
+	}
+	return r.next[id]
+}
+
+// given notes the last number that a frame's document has given.
+func (r *refs) given(id proto.FrameID, last int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.next[id] = max(r.next[id], last+1)
+}
+
+// forget drops what is known of frames that are gone.
+func (r *refs) forget(living []frame) {
+	is := map[proto.FrameID]bool{}
+	for _, f := range living {
+		is[f.id] = true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id := range r.next {
+		if !is[id] {
+			delete(r.next, id)
+		}
+	}
+	for id := range r.told {
+		if !is[id] {
+			delete(r.told, id)
+		}
+	}
+}
+
+func (r *refs) knows(child, parent frame) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told, ok := r.told[child.id]
+	return ok && parent.world != 0 && told.session == parent.session && told.world == parent.world
+}
+
+func (r *refs) tell(child, parent frame) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told[child.id] = parent
+}
+
+// parseRef splits "e12" or "f2e7" into the frame's number, 1 being the page
+// itself, and the element's.
+func parseRef(ref string) (frameNo, n int, ok bool) {
+	frameNo = 1
+	rest := strings.Trim(strings.TrimSpace(ref), "[]")
+	if inner, found := strings.CutPrefix(rest, "f"); found {
+		digits, after, cut := strings.Cut(inner, "e")
+		no, err := strconv.Atoi(digits)
+		if !cut || err != nil || no < 2 {
+			return 0, 0, false
+		}
+		frameNo, rest = no, "e"+after
+	}
+	digits, found := strings.CutPrefix(rest, "e")
+	n, err := strconv.Atoi(digits)
+	return frameNo, n, found && err == nil && n > 0
+}
+
+// byRef finds the element that a snapshot called so: its frame and its kept id
+// there. An element or document that is gone is STALE_REF, never another one.
+func (t *Tab) byRef(ctx context.Context, ref string) (frame, int, error) {
+	no, n, ok := parseRef(ref)
+	if !ok {
+		return frame{}, 0, fault.New(fault.InvalidRequest, "", "%q is no ref", ref).WithHint("Refs look like e12 or f2e7 and come from a snapshot.")
+	}
+	gone := fault.New(fault.StaleRef, "", "what the snapshot called %s is gone", ref)
+	for _, f := range t.frames.list() {
+		if f.order != no {
+			continue
+		}
+		var id int
+		err := t.call(ctx, f, "refKept", map[string]int{"frame": no, "n": n}, &id)
+		switch {
+		case errors.Is(err, errWorldGone):
+			return frame{}, 0, gone
+		case err != nil:
+			return frame{}, 0, err
+		case id == 0:
+			return frame{}, 0, gone
+		}
+		return f, id, nil
+	}
+	return frame{}, 0, gone
+}
+
+// seatFrames makes every document know which of its elements holds which frame,
+// and returns the frames. A frame that goes away meanwhile has no seat.
+func (t *Tab) seatFrames(ctx context.Context) []frame {
+	all := t.frames.list()
+	t.refs.forget(all)
+	var busy sync.WaitGroup
+	for _, f := range all {
+		if f.id == t.frames.main {
+			continue
+		}
+		busy.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, frameWithin)
+			defer cancel()
+			_ = t.seat(ctx, f)
+		})
+	}
+	busy.Wait()
+	return all
+}
+
+// seat tells a frame's parent which element holds it, once in a document's life.
+func (t *Tab) seat(ctx context.Context, child frame) error {
+	parent, ok := t.frames.get(child.parent)
+	if !ok {
+		return errWorldGone
+	}
+	if t.refs.knows(child, parent) {
+		return nil
+	}
+	if parent.world == 0 {
+		// Any call makes sure of the world.
+		if err := t.call(ctx, parent, "here", nil, nil); err != nil {
+			return err
+		}
+		if parent, ok = t.frames.get(child.parent); !ok || parent.world == 0 {
+			return errWorldGone
+		}
+	}
+	owner, err := proto.Call(ctx, parent.session, dom.GetFrameOwner, dom.GetFrameOwnerParams{FrameID: child.id})
+	if err != nil {
+		return worldError(err)
+	}
+	if err := t.callOn(ctx, parent, owner.BackendNodeID, "function(frame) { globalThis.tapin.holds(this, frame) }", child.order, nil); err != nil {
+		return err
+	}
+	t.refs.tell(child, parent)
+	return nil
+}

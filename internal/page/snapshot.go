@@ -1,0 +1,265 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"tapin/internal/fault"
+)
+
+// defaultMaxChars is how long a snapshot or a text is when nobody says.
+const defaultMaxChars = 20_000
+
+// leastChars is the shortest limit that still leaves room to say what is left out.
+const leastChars = 100
+
+// SnapshotOptions say how much of the page to tell. The zero value is the whole
+// outline, up to 20,000 characters.
+type SnapshotOptions struct {
+	MaxChars    int
+	Interactive bool // only what can be acted upon, a line each
+}
+
+// Snapshot is the page in words. Each line is what something is, its state, its
+// name and its value; "> " is plain text. What can be acted upon begins with
+// its ref, which stays the same for as long as the document lives. What was
+// typed into a secret field is not in it.
+type Snapshot struct {
+	Text      string
+	Truncated bool // something was left out for its length; the text says where
+	URL       string
+	Title     string
+}
+
+// outlineLine is one line of a frame's outline, or a number of lines left out.
+type outlineLine struct {
+	Depth int     `json:"depth"`
+	Seen  bool    `json:"seen"` // in the viewport
+	Text  string  `json:"text"`
+	Frame int     `json:"frame"` // number of the frame that belongs here
+	Clip  *extent `json:"clip"`  // the part of that frame that is in view
+	More  int     `json:"more"`
+}
+
+type extent struct {
+	Left   float64 `json:"left"`
+	Top    float64 `json:"top"`
+	Right  float64 `json:"right"`
+	Bottom float64 `json:"bottom"`
+}
+
+// Snapshot tells what the page shows, for those who read instead of looking.
+// When it is too long, what is in the viewport goes before the rest.
+func (t *Tab) Snapshot(ctx context.Context, o SnapshotOptions) (Snapshot, error) {
+	if o.MaxChars == 0 {
+		o.MaxChars = defaultMaxChars
+	}
+	if o.MaxChars < leastChars {
+		return Snapshot{}, fault.New(fault.InvalidRequest, "take a snapshot", "%d characters are too few; %d is the least", o.MaxChars, leastChars)
+	}
+	var shot Snapshot
+	err := t.reading(ctx, "take a snapshot", func(ctx context.Context) error {
+		done, err := t.refs.take(ctx)
+		if err != nil {
+			return err
+		}
+		defer done()
+		r := &outliner{tab: t, opts: o, frames: t.seatFrames(ctx)}
+		lines, here, err := r.page(ctx)
+		if err == nil && r.opaque.Load() {
+			// Something may be behind closed shadow roots: open them, look again.
+			if err = t.adoptClosed(ctx); err == nil {
+				lines, here, err = r.page(ctx)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		shot = Snapshot{URL: here.URL, Title: here.Title}
+		shot.Text, shot.Truncated = fit(lines, o.MaxChars)
+		return nil
+	})
+	return shot, err
+}
+
+// reading runs fn, which changes nothing, until it succeeds on a document that
+// stays; it ends with the context, a dialog or a crash.
+func (t *Tab) reading(ctx context.Context, op string, fn func(context.Context) error) error {
+	if t.hasCrashed() {
+		return crashFault()
+	}
+	ctx, cancel := context.WithTimeout(ctx, actWithin)
+	defer cancel()
+	err := t.unlessDialog(ctx, func(ctx context.Context) error {
+		for {
+			if err := fn(ctx); !errors.Is(err, errWorldGone) || ctx.Err() != nil {
+				return err
+			}
+		}
+	})
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.New(fault.WaitTimeout, op, "the page did not answer in time")
+	case err != nil:
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	return nil
+}
+
+// outliner puts the outlines of a tab's frames together.
+type outliner struct {
+	tab    *Tab
+	opts   SnapshotOptions
+	frames []frame
+	opaque atomic.Bool // there may be more in it than the engine can see
+}
+
+type address struct{ URL, Title string }
+
+func (r *outliner) page(ctx context.Context) ([]outlineLine, address, error) {
+	main, ok := r.tab.frames.get(r.tab.frames.main)
+	if !ok {
+		return nil, address{}, errWorldGone
+	}
+	return r.outline(ctx, main, nil)
+}
+
+func (r *outliner) outline(ctx context.Context, f frame, visible *extent) ([]outlineLine, address, error) {
+	var got struct {
+		Lines  []outlineLine `json:"lines"`
+		Last   int           `json:"last"`
+		Opaque bool          `json:"opaque"`
+		URL    string        `json:"url"`
+		Title  string        `json:"title"`
+	}
+	args := map[string]any{
+		"frame": f.order, "from": r.tab.refs.from(f.id, r.tab.known), "max": r.opts.MaxChars, "interactive": r.opts.Interactive,
+	}
+	if visible != nil {
+		args["clip"] = visible
+	}
+	if err := r.tab.call(ctx, f, "outline", args, &got); err != nil {
+		return nil, address{}, err
+	}
+	r.tab.refs.given(f.id, got.Last)
+	if got.Opaque {
+		r.opaque.Store(true)
+	}
+	return r.enter(ctx, f, got.Lines), address{got.URL, got.Title}, nil
+}
+
+// enter puts what is in the frames where the frames are. One that does not
+// answer is said not to; one that shows nothing is left out.
+func (r *outliner) enter(ctx context.Context, in frame, lines []outlineLine) []outlineLine {
+	inner := make([][]outlineLine, len(lines))
+	failed := make([]error, len(lines))
+	var busy sync.WaitGroup
+	for i, l := range lines {
+		child, ok := r.child(in, l.Frame)
+		if !ok {
+			continue
+		}
+		busy.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, frameWithin)
+			defer cancel()
+			inner[i], _, failed[i] = r.outline(ctx, child, l.Clip)
+		})
+	}
+	busy.Wait()
+	out := make([]outlineLine, 0, len(lines))
+	for i, l := range lines {
+		below := l.Depth + 1
+		switch {
+		case l.Frame == 0:
+			out = append(out, l)
+			continue
+		case errors.Is(failed[i], context.DeadlineExceeded):
+			l.Text += " (did not answer)"
+			out = append(out, l)
+		case r.opts.Interactive:
+			below = 0
+		case len(inner[i]) > 0:
+			out = append(out, l)
+		}
+		for _, line := range inner[i] {
+			line.Depth += below
+			line.Seen = line.Seen && l.Seen
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+func (r *outliner) child(in frame, number int) (frame, bool) {
+	for _, f := range r.frames {
+		if number != 0 && f.order == number && f.parent == in.id {
+			return f, true
+		}
+	}
+	return frame{}, false
+}
+
+// gapChars is the most that a line about left-out lines takes.
+const gapChars = 20
+
+// fit makes a text of the lines, no longer than the limit: those in view first,
+// then the others from the top on, all in the order of the document. Where lines
+// are left out it says how many.
+func fit(lines []outlineLine, limit int) (text string, truncated bool) {
+	size := func(l outlineLine) int { return utf8.RuneCountInString(l.Text) + 2*l.Depth + 1 }
+	total := 0
+	for _, l := range lines {
+		total += size(l)
+		truncated = truncated || l.More > 0
+	}
+	truncated = truncated || total > limit
+	chosen := make([]bool, len(lines))
+	left := limit - gapChars
+	choose := func(i int) bool {
+		cost := size(lines[i])
+		if i > 0 && !chosen[i-1] && truncated {
+			cost += gapChars // there may be a gap before it
+		}
+		if cost > left {
+			return false
+		}
+		left -= cost
+		chosen[i] = true
+		return true
+	}
+	if !truncated {
+		left = limit
+	}
+	for pass := range 2 {
+		for i, l := range lines {
+			if !chosen[i] && l.More == 0 && (l.Seen || pass == 1) && !choose(i) {
+				break
+			}
+		}
+	}
+	var out strings.Builder
+	gap := 0
+	flush := func() {
+		if gap > 0 {
+			fmt.Fprintf(&out, "… %d more\n", gap)
+		}
+		gap = 0
+	}
+	for i, l := range lines {
+		if !chosen[i] {
+			gap += max(1, l.More)
+			continue
+		}
+		flush()
+		out.WriteString(strings.Repeat("  ", l.Depth))
+		out.WriteString(l.Text)
+		out.WriteByte('\n')
+	}
+	flush()
+	return strings.TrimSuffix(out.String(), "\n"), truncated
+}

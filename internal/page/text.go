@@ -1,0 +1,99 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+
+	"tapin/internal/fault"
+)
+
+// Text is what there is to read on the page, frames included, without what is
+// hidden and without what stands in fields; max 0 means 20,000 characters.
+func (t *Tab) Text(ctx context.Context, limit int) (text string, truncated bool, err error) {
+	if limit == 0 {
+		limit = defaultMaxChars
+	}
+	if limit < 0 {
+		return "", false, fault.New(fault.InvalidRequest, "read the text", "%d is no number of characters", limit)
+	}
+	err = t.reading(ctx, "read the text", func(ctx context.Context) error {
+		r := &reader{tab: t, limit: limit, frames: t.seatFrames(ctx)}
+		main, ok := t.frames.get(t.frames.main)
+		if !ok {
+			return errWorldGone
+		}
+		text, truncated, err = r.read(ctx, main)
+		if err == nil && r.opaque {
+			if err = t.adoptClosed(ctx); err == nil {
+				text, truncated, err = r.read(ctx, main)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return "", false, err
+	}
+	if utf8.RuneCountInString(text) > limit {
+		text, truncated = strings.TrimRight(string([]rune(text)[:limit]), " \n\t"), true
+	}
+	return text, truncated, nil
+}
+
+// reader puts the texts of a tab's frames together.
+type reader struct {
+	tab    *Tab
+	limit  int
+	frames []frame
+	opaque bool // there may be more in it than the engine can see
+}
+
+func (r *reader) read(ctx context.Context, f frame) (string, bool, error) {
+	var got struct {
+		Parts  []jsonv2.Value `json:"parts"` // texts, and the numbers of frames between them
+		Over   bool           `json:"over"`
+		Opaque bool           `json:"opaque"`
+	}
+	if err := r.tab.call(ctx, f, "text", map[string]int{"max": r.limit}, &got); err != nil {
+		return "", false, err
+	}
+	r.opaque = r.opaque || got.Opaque
+	var blocks []string
+	for _, raw := range got.Parts {
+		var part any
+		if jsonv2.Unmarshal(raw, &part, jsonv2.AllowInvalidUTF8(true)) != nil {
+			return "", false, errors.New("the page's engine answered in an unexpected shape")
+		}
+		switch part := part.(type) {
+		case string:
+			blocks = append(blocks, part)
+		case float64:
+			inner, over := r.inside(ctx, f, int(part))
+			blocks = append(blocks, inner)
+			got.Over = got.Over || over
+		}
+	}
+	filled := blocks[:0]
+	for _, b := range blocks {
+		if b = strings.TrimSpace(b); b != "" {
+			filled = append(filled, b)
+		}
+	}
+	return strings.Join(filled, "\n"), got.Over, nil
+}
+
+// inside is the text of a frame; one that does not answer has none.
+func (r *reader) inside(ctx context.Context, parent frame, number int) (string, bool) {
+	for _, f := range r.frames {
+		if f.order == number && f.parent == parent.id {
+			ctx, cancel := context.WithTimeout(ctx, frameWithin)
+			defer cancel()
+			text, over, err := r.read(ctx, f)
+			return text, over || err != nil
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,215 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	proto "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+
+	"tapin/internal/cdp"
+	"tapin/internal/fault"
+)
+
+// Upload gives files to a file input: the one meant, also a hidden one, or the
+// one whose chooser opens when the element meant is clicked. Which folders files
+// may come from is the caller's rule.
+func (t *Tab) Upload(ctx context.Context, l Locator, files []string, within time.Duration) error {
+	op := "upload to " + l.String()
+	paths, folder, err := filesToSend(op, files)
+	if err != nil {
+		return err
+	}
+	if within <= 0 {
+		within = actWithin
+	}
+	ctx, cancel := fieldTime(ctx, within)
+	defer cancel()
+	err = t.unlessDialog(ctx, func(ctx context.Context) error {
+		at, err := t.locate(ctx, l, wanted{enabled: true}, within)
+		if err != nil {
+			return err
+		}
+		var into *field
+		if err := t.call(ctx, at.frame, "filesOf", map[string]int{"id": at.id}, &into); err != nil {
+			return err
+		}
+		if into == nil {
+			return t.uploadByChooser(ctx, l, paths, within)
+		}
+		if err := fits(*into, paths, folder); err != nil {
+			return err
+		}
+		t.noteAccept(*into, paths)
+		object, err := t.remote(ctx, at.frame, into.ID)
+		if err != nil {
+			return err
+		}
+		return setFiles(ctx, at.frame.session, dom.SetFileInputFilesParams{Files: paths, ObjectID: object})
+	})
+	return fieldFault(op, err)
+}
+
+// filesToSend makes the paths absolute and sure: the browser would take a
+// missing file without a word.
+func filesToSend(op string, files []string) (paths []string, folder bool, err error) {
+	if len(files) == 0 {
+		return nil, false, fault.New(fault.InvalidRequest, op, "no file is named")
+	}
+	for _, name := range files {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return nil, false, fault.New(fault.InvalidRequest, op, "%q is no path", short(name))
+		}
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return nil, false, fault.New(fault.InvalidRequest, op, "there is no file %q", short(filepath.Base(name)))
+		case err != nil:
+			return nil, false, fault.New(fault.InvalidRequest, op, "the file %q cannot be read", short(filepath.Base(name)))
+		case info.IsDir():
+			folder = true
+		case !info.Mode().IsRegular():
+			return nil, false, fault.New(fault.InvalidRequest, op, "%q is no ordinary file", short(filepath.Base(name)))
+		}
+		paths = append(paths, path)
+	}
+	return paths, folder, nil
+}
+
+// fits holds the files against what the input takes.
+func fits(into field, paths []string, folder bool) error {
+	switch {
+	case into.Locked == "disabled":
+		return locked(into)
+	case folder != into.Folder && folder:
+		return fault.New(fault.InvalidRequest, "", "the field takes files, not folders")
+	case folder != into.Folder:
+		return fault.New(fault.InvalidRequest, "", "the field takes a folder, not files")
+	case len(paths) > 1 && !into.Multiple:
+		return fault.New(fault.InvalidRequest, "", "the field takes one file, not %d", len(paths))
+	}
+	return nil
+}
+
+// noteAccept leaves a note when a file is not of a kind that the field asks for.
+// A person may choose it all the same, and the page may well take it.
+func (t *Tab) noteAccept(into field, paths []string) {
+	for _, path := range paths {
+		if !accepted(into.Accept, path) {
+			t.tabs.log.Info("a file is not of a kind that the field asks for", "accept", short(into.Accept), "extension", short(filepath.Ext(path)))
+		}
+	}
+}
+
+// accepted reads an accept attribute: extensions, types, and type/*.
+func accepted(accept, path string) bool {
+	extension := strings.ToLower(filepath.Ext(path))
+	kind, _, _ := strings.Cut(mime.TypeByExtension(extension), ";")
+	none := true
+	for want := range strings.SplitSeq(accept, ",") {
+		if want = strings.ToLower(strings.TrimSpace(want)); want == "" {
+			continue
+		}
+		none = false
+		group, wild := strings.CutSuffix(want, "/*")
+		if want == extension || want == kind || wild && (group == "*" || strings.HasPrefix(kind, group+"/")) {
+			return true
+		}
+	}
+	return none
+}
+
+// remote is the browser's own handle of a kept element.
+func (t *Tab) remote(ctx context.Context, in frame, id int) (runtime.RemoteObjectID, error) {
+	now, ok := t.frames.get(in.id)
+	if !ok || now.session != in.session || now.world == 0 {
+		return "", errWorldGone
+	}
+	got, err := proto.Call(ctx, in.session, runtime.Evaluate, runtime.EvaluateParams{
+		Expression: "globalThis.tapin.kept(" + strconv.Itoa(id) + ")", ContextID: now.world,
+	})
+	if err != nil {
+		return "", worldError(err)
+	}
+	if got.Result == nil || got.Result.ObjectID == "" {
+		return "", errWorldGone
+	}
+	return got.Result.ObjectID, nil
+}
+
+func setFiles(ctx context.Context, s *cdp.Session, p dom.SetFileInputFilesParams) error {
+	_, err := proto.Call(ctx, s, dom.SetFileInputFiles, p)
+	if p.ObjectID != "" {
+		_ = s.Send(ctx, runtime.ReleaseObject.Method, runtime.ReleaseObjectParams{ObjectID: p.ObjectID})
+	}
+	return worldError(err)
+}
+
+// opening is a file chooser that the page opened, and where.
+type opening struct {
+	session *cdp.Session
+	node    proto.BackendNodeID
+	several bool
+}
+
+// uploadByChooser clicks what opens a file chooser, and answers it. Choosers are
+// never shown in a tab of ours; they are told.
+func (t *Tab) uploadByChooser(ctx context.Context, l Locator, paths []string, within time.Duration) error {
+	opened, stop := t.hearChoosers()
+	defer stop()
+	if _, err := t.Click(ctx, l, ClickOptions{Timeout: within}); err != nil {
+		return err
+	}
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case at := <-opened:
+		switch {
+		case at.node == 0:
+			return fault.New(fault.ElementNotActionable, "", "the page asked for a file in a way that only a person can answer")
+		case len(paths) > 1 && !at.several:
+			return fault.New(fault.InvalidRequest, "", "the field takes one file, not %d", len(paths))
+		}
+		err := setFiles(ctx, at.session, dom.SetFileInputFilesParams{Files: paths, BackendNodeID: at.node})
+		if err == nil {
+			t.chosen()
+		}
+		return err
+	case <-timer.C:
+		return fault.New(fault.ElementNotActionable, "", "that is no field for files, and clicking it did not ask for one")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// hearChoosers listens in every process of the page, until stop.
+func (t *Tab) hearChoosers() (<-chan opening, func()) {
+	opened := make(chan opening, 1)
+	heard := map[*cdp.Session]func(){}
+	for _, f := range t.frames.list() {
+		s := f.session
+		if heard[s] != nil {
+			continue
+		}
+		heard[s] = cdp.Listen(s, cdppage.FileChooserOpened, func(e cdppage.EventFileChooserOpened) {
+			select {
+			case opened <- opening{s, e.BackendNodeID, e.Mode == cdppage.FileChooserOpenedModeSelectMultiple}:
+			default: // the first one is the answer to the click
+			}
+		})
+	}
+	return opened, func() {
+		for _, off := range heard {
+			off()
+		}
+	}
+}
