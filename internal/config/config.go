@@ -7,6 +7,8 @@ package config
 
 import (
 	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +24,44 @@ type Inputs struct {
 	Env      []string // as from os.Environ; an empty variable is the same as none
 	Set      []string // key.path=value, as from --set flags
 }
+
+// ReadFile reads a file of settings; a missing one is empty. It refuses what is
+// no ordinary file, which may never end, and reads no further than Load would.
+// Messages call it name.
+func ReadFile(path, name string) ([]byte, error) {
+	const op = "read settings"
+	refused := func(err error) error {
+		code := fault.InvalidRequest
+		if errors.Is(err, fs.ErrPermission) {
+			code = fault.Forbidden
+		}
+		if inner, ok := errors.AsType[*fs.PathError](err); ok {
+			err = inner.Err // the name says which file
+		}
+		return fault.New(code, op, "%s: %w", name, err).WithHint("Put an ordinary file there that you can read, or name another home with --home.")
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, refused(err)
+	case !info.Mode().IsRegular():
+		return nil, refused(errNoFile)
+	}
+	f, err := os.Open(path) //nolint:gosec // the owner chooses where the home is
+	if err != nil {
+		return nil, refused(err)
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, refused(err)
+	}
+	return data, nil
+}
+
+var errNoFile = errors.New("it is no ordinary file")
 
 // maxFile bounds what is given to the YAML parser. No settings are that long.
 const maxFile = 1 << 20

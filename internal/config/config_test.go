@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -372,4 +373,51 @@ func FuzzLoad(f *testing.F) {
 		}
 		_ = config.Explain(again, origins)
 	})
+}
+
+func TestReadFileReadsOrdinaryFilesAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plain, long, pipe := filepath.Join(dir, "plain"), filepath.Join(dir, "long"), filepath.Join(dir, "pipe")
+	if err := errors.Join(
+		os.WriteFile(plain, []byte("max_sessions: 3\n"), 0o600),
+		os.WriteFile(long, make([]byte, 3<<20), 0o600),
+		syscall.Mkfifo(pipe, 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		path string
+		size int
+		code error
+	}{
+		"an ordinary file is read":           {plain, 16, nil},
+		"a missing one is empty":             {filepath.Join(dir, "none"), 0, nil},
+		"a long one is read to its bound":    {long, 1<<20 + 1, nil},
+		"a folder is refused":                {dir, 0, fault.InvalidRequest},
+		"a pipe is refused at once":          {pipe, 0, fault.InvalidRequest},
+		"a device without an end is refused": {"/dev/zero", 0, fault.InvalidRequest},
+		"what is under a file is refused":    {filepath.Join(plain, "config.yaml"), 0, fault.InvalidRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data, err := config.ReadFile(tt.path, "the-name")
+			if len(data) != tt.size || !errors.Is(err, tt.code) {
+				t.Fatalf("%d bytes, %v", len(data), err)
+			}
+			if err != nil && !strings.Contains(err.Error(), "the-name") {
+				t.Fatalf("%v does not name the file", err)
+			}
+		})
+	}
+}
+
+func TestASettingWithoutANameIsToldHowToWriteIt(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"=", "=x", "x", ""} {
+		_, _, err := config.Load(config.Inputs{Set: []string{flag}})
+		if err == nil || !strings.Contains(err.Error(), "--set: must be written key=value") {
+			t.Errorf("%q: %v", flag, err)
+		}
+	}
 }

@@ -83,7 +83,7 @@ func (l *loader) readSet(flags []string) {
 	for _, flag := range flags {
 		path, text, ok := strings.Cut(flag, "=")
 		at := Origin{Source: FromFlag, Name: "--set " + shown(path)}
-		if !ok {
+		if !ok || path == "" {
 			l.problem(Origin{Source: FromFlag, Name: "--set"}, "must be written key=value")
 			continue
 		}

@@ -34,8 +34,11 @@ type child struct {
 
 // start runs a command as a sidecar, in a process group of its own: a Ctrl-C in
 // the terminal is for the daemon, which ends the sidecar in its own order.
-func start(command []string, log io.Writer) (*child, error) {
+func start(command []string, input []byte, log io.Writer) (*child, error) {
 	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec // ourselves
+	if input != nil {
+		cmd.Stdin = bytes.NewReader(input)
+	}
 	cmd.Stderr = lossy{log}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// Its log is read until its end, and no longer: a stray process that
@@ -123,6 +126,7 @@ func (c *child) cause() error {
 // reports whether asking was enough.
 func (c *child) end(within time.Duration) bool {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+	_ = c.cmd.Process.Signal(syscall.SIGCONT) // one that was stopped could not end
 	select {
 	case <-c.ended:
 		return true

@@ -32,6 +32,7 @@ const (
 type Options struct {
 	Home     *store.Home
 	Command  []string      // the program that runs a sidecar, with its arguments
+	Input    []byte        // what each sidecar reads from its standard input; nil means nothing
 	KeepLogs time.Duration // how long old log files are kept; 0 means for ever
 	Logger   *slog.Logger  // nil discards
 	// OnState is told of every change, one at a time; nil means nobody is.
@@ -142,7 +143,7 @@ func (d *daemon) serve(ctx context.Context, log io.Writer) (healthy time.Duratio
 	if err := d.opts.Home.RemoveAll(addressFile); err != nil {
 		return 0, err
 	}
-	c, err := start(d.opts.Command, log)
+	c, err := start(d.opts.Command, d.opts.Input, log)
 	if err != nil {
 		return 0, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -46,6 +47,9 @@ func standIn(path, how string) int {
 		return 1
 	}
 	defer home.Close()
+	if input, err := io.ReadAll(os.Stdin); err != nil || home.Write("input", input) != nil {
+		return 1
+	}
 	unlock, ok, err := home.TryLock(sidecarLock)
 	if err != nil || !ok {
 		return 1
@@ -217,7 +221,7 @@ func TestALoneSidecarIsTakenOverWithoutBeingAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lone, err := start([]string{self, "stand-in", home.Path(), ""}, os.Stderr)
+	lone, err := start([]string{self, "stand-in", home.Path(), ""}, nil, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +246,7 @@ func TestStopEndsALoneSidecar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lone, err := start([]string{self, "stand-in", home.Path(), ""}, os.Stderr)
+	lone, err := start([]string{self, "stand-in", home.Path(), ""}, nil, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +271,7 @@ func TestStopSaysWhatDoesNotEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lone, err := start([]string{self, "stand-in", home.Path(), "stubborn"}, os.Stderr)
+	lone, err := start([]string{self, "stand-in", home.Path(), "stubborn"}, nil, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,6 +289,62 @@ func TestStopSaysWhatDoesNotEnd(t *testing.T) {
 		t.Fatal("a stubborn sidecar ended when asked")
 	}
 	gone(t, lone.pid())
+}
+
+func TestStopEndsASidecarThatWasStopped(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ how string }{
+		"in order, when it goes on":       {""},
+		"by a kill, when it does not end": {"stubborn"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			home := openHome(t)
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			lone, err := start([]string{self, "stand-in", home.Path(), tt.how}, nil, os.Stderr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lone.kill()
+			if err := lone.awaitReady(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(lone.pid(), syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			pid, err := ask(t.Context(), home, sidecarLock, 2*time.Second)
+			if err != nil || pid != lone.pid() {
+				t.Fatalf("ended %d, %v", pid, err)
+			}
+			<-lone.ended
+			if ok, err := home.Exists("ended-in-order"); err != nil || ok != (tt.how == "") {
+				t.Fatalf("ended in order: %v, %v", ok, err)
+			}
+		})
+	}
+}
+
+func TestEverySidecarIsGivenTheInput(t *testing.T) {
+	t.Parallel()
+	home := openHome(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lone, err := start([]string{self, "stand-in", home.Path(), ""}, []byte("settings"), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lone.kill()
+	if err := lone.awaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := home.Read("input"); err != nil || string(got) != "settings" {
+		t.Fatalf("read %q, %v", got, err)
+	}
 }
 
 func TestControlRefusesAFileThatHoldsNoAddress(t *testing.T) {

@@ -50,23 +50,25 @@ func Control(home *store.Home) (string, error) {
 }
 
 // Stop ends the daemon of a home, and with it its sidecar and every session; a
-// sidecar without a daemon is ended the same way. It returns what it ended.
+// sidecar without a daemon is ended the same way. What does not end when asked
+// is killed. It returns what it ended.
 func Stop(ctx context.Context, home *store.Home) (ended Running, err error) {
 	if ended.Sidecar, err = holder(home, sidecarLock); err != nil {
 		return Running{}, err
 	}
-	if ended.Daemon, err = ask(ctx, home, daemonLock); err != nil {
+	if ended.Daemon, err = ask(ctx, home, daemonLock, endWithin+time.Second); err != nil {
 		return Running{}, err
 	}
-	left, err := ask(ctx, home, sidecarLock)
+	left, err := ask(ctx, home, sidecarLock, endWithin)
 	if left != 0 {
 		ended.Sidecar = left
 	}
 	return ended, err
 }
 
-// ask sends the holder of a lock a SIGTERM and waits until it is gone.
-func ask(ctx context.Context, home *store.Home, lock string) (pid int, err error) {
+// ask sends the holder of a lock a SIGTERM and waits until it is gone. One that
+// has not ended after within is killed, if the lock is still its own.
+func ask(ctx context.Context, home *store.Home, lock string, within time.Duration) (pid int, err error) {
 	pid, err = holder(home, lock)
 	if err != nil || pid == 0 {
 		return 0, err
@@ -75,6 +77,17 @@ func ask(ctx context.Context, home *store.Home, lock string) (pid int, err error
 		return 0, fault.New(fault.Forbidden, fmt.Sprintf("end process %d", pid), "%w", err).
 			WithHint("It belongs to another user; end it as that user.")
 	}
+	_ = syscall.Kill(pid, syscall.SIGCONT) // one that was stopped could not end
+	patient, cancel := context.WithTimeout(ctx, within)
+	err = awaitFree(patient, home, lock, pid)
+	cancel()
+	if err == nil || ctx.Err() != nil || patient.Err() == nil {
+		return pid, err
+	}
+	if still, err := holder(home, lock); err != nil || still != pid {
+		return pid, err
+	}
+	kill(pid)
 	return pid, awaitFree(ctx, home, lock, pid)
 }
 

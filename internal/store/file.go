@@ -100,6 +100,12 @@ func (h *Home) Exists(name string) (bool, error) {
 	return err == nil, storageErrorOrNil("look for "+name, err)
 }
 
+// Stat describes a file or a folder. A missing one is fs.ErrNotExist.
+func (h *Home) Stat(name string) (fs.FileInfo, error) {
+	info, err := h.root.Stat(name)
+	return info, storageErrorOrNil("look at "+name, err)
+}
+
 // put writes a temp file and lets publish give it its name. Only a whole,
 // synced file ever gets a name that readers look at.
 func (h *Home) put(op, name string, data []byte, publish func(temp, name string) error) error {
@@ -168,11 +174,4 @@ func (h *Home) syncFolder(dir string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
-}
-
-func storageErrorOrNil(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return storageError(op, err)
 }

@@ -39,6 +39,7 @@ type Home struct {
 	path  string
 	root  *os.Root
 	log   *slog.Logger
+	wary  bool // opened by Glance: what lies here may be anybody's
 	locks waiters
 
 	// write puts bytes into an open file; tests make it fail.
@@ -63,7 +64,7 @@ var migrations = []migration{
 
 // Open opens the home at path and makes it if there is none. It refuses a
 // folder that other users can write to, and one that a newer tapin has
-// migrated; it changes nothing in either.
+// migrated; it changes nothing in either, but gives this user's own rights back.
 func Open(path string, opts *Options) (*Home, error) {
 	return open(path, opts, migrations)
 }
@@ -82,11 +83,11 @@ func open(path string, opts *Options, migrations []migration) (_ *Home, err erro
 	}
 	op := "open home " + path
 	if err := os.MkdirAll(path, folderMode); err != nil { //nolint:gosec // the owner chooses where the home is
-		return nil, storageError(op, err)
+		return nil, openError(op, err)
 	}
-	root, err := os.OpenRoot(path)
+	root, err := openRoot(path)
 	if err != nil {
-		return nil, storageError(op, err)
+		return nil, openError(op, err)
 	}
 	h := &Home{path: path, root: root, log: logger, write: writeFile}
 	defer func() {
@@ -97,7 +98,7 @@ func open(path string, opts *Options, migrations []migration) (_ *Home, err erro
 
 	info, err := root.Stat(".")
 	if err != nil {
-		return nil, storageError(op, err)
+		return nil, openError(op, err)
 	}
 	if err := h.checkOwner(op, info); err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func open(path string, opts *Options, migrations []migration) (_ *Home, err erro
 	}
 	if mode := info.Mode().Perm(); mode != folderMode {
 		if err := root.Chmod(".", folderMode); err != nil {
-			return nil, storageError(op, err)
+			return nil, openError(op, err)
 		}
 		h.log.Warn("home was open to others; closed it", "path", path, "mode", fmt.Sprintf("%04o", mode))
 	}
@@ -116,7 +117,7 @@ func open(path string, opts *Options, migrations []migration) (_ *Home, err erro
 		return nil, err
 	}
 	if err := h.sweep(); err != nil {
-		return nil, storageError(op, err)
+		return nil, openError(op, err)
 	}
 	return h, nil
 }
@@ -138,6 +139,17 @@ func (h *Home) Close() error {
 		errs = append(errs, h.root.RemoveAll(h.scratch), h.owner.Unlock())
 	}
 	return errors.Join(append(errs, h.root.Close())...)
+}
+
+// Private returns nil if only this user can put files into the home, and else
+// the fault that Open gives.
+func (h *Home) Private() error {
+	const op = "look at home"
+	info, err := h.root.Stat(".")
+	if err != nil {
+		return openError(op, err)
+	}
+	return h.checkOwner(op+" "+h.path, info)
 }
 
 // checkOwner refuses a home that somebody else could put files into: a token
@@ -167,7 +179,7 @@ func (h *Home) schema(op string, migrations []migration) (int, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, storageError(op, err)
+		return 0, openError(op, err)
 	}
 	version, err := strconv.Atoi(strings.TrimSpace(string(data)))
 	if err != nil || version < 1 {
@@ -184,7 +196,7 @@ func (h *Home) schema(op string, migrations []migration) (int, error) {
 func (h *Home) migrate(op string, migrations []migration) error {
 	unlock, err := h.lockFile(".schema")
 	if err != nil {
-		return storageError(op, err)
+		return openError(op, err)
 	}
 	defer unlock()
 	version, err := h.schema(op, migrations)
@@ -199,16 +211,8 @@ func (h *Home) migrate(op string, migrations []migration) error {
 			return fault.Wrap(fault.Internal, fmt.Sprintf("%s: migrate to schema %d", op, m.to), err)
 		}
 		if err := h.Write(schemaFile, fmt.Appendf(nil, "%d\n", m.to)); err != nil {
-			return err
+			return openError(op, err)
 		}
 	}
 	return nil
-}
-
-// storageError names the operation, and gives a full disk its code.
-func storageError(op string, err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fault.Wrap(fault.StorageFull, op, err)
-	}
-	return fmt.Errorf("%s: %w", op, err)
 }

@@ -111,6 +111,9 @@ func (h *Home) LockHolder(name string) (pid int, held bool, err error) {
 	if ok, err := h.Exists(path.Join(lockFolder, name)); err != nil || !ok {
 		return 0, false, err
 	}
+	if err := h.checkLock(name); err != nil {
+		return 0, false, fmt.Errorf("%s: %w", op, err)
+	}
 	for range probeTries {
 		file := h.flock(path.Join(lockFolder, name))
 		ok, err := file.TryRLock()

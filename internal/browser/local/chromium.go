@@ -110,7 +110,7 @@ type known struct {
 func cachedVersion(path, cache string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil || cache == "" {
-		return versionOf(path)
+		return versionOf(path, answerWithin)
 	}
 	now := known{Path: path, Modified: info.ModTime().UTC(), Size: info.Size()}
 	var was known
@@ -119,7 +119,7 @@ func cachedVersion(path, cache string) (string, error) {
 			return was.Version, nil
 		}
 	}
-	if now.Version, err = versionOf(path); err != nil {
+	if now.Version, err = versionOf(path, answerWithin); err != nil {
 		return "", err
 	}
 	if raw, err := json.Marshal(now); err == nil {
@@ -130,14 +130,21 @@ func cachedVersion(path, cache string) (string, error) {
 
 var versionNumber = regexp.MustCompile(`\d+\.\d+\.\d+\.\d+`)
 
+// answerWithin is far more than a browser needs to say its version.
+const answerWithin = 10 * time.Second
+
 // versionOf asks the browser. The answer is a few tens of milliseconds away,
 // which is why the provider asks once.
-func versionOf(path string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+func versionOf(path string, within time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--version")
 	cmd.Env = environment()
+	cmd.WaitDelay = time.Second // what a script has started may keep the pipe open
 	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("it did not answer within %v", within)
+	}
 	if err != nil {
 		return "", err
 	}
