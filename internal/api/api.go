@@ -17,6 +17,7 @@ type Page struct {
 	Title           string   `json:"title" doc:"The title of the page."`
 	MIMEType        string   `json:"mime_type,omitempty" doc:"The encoding of screenshot."`
 	Screenshot      string   `json:"screenshot,omitempty" doc:"The viewport, in base64."`
+	Dialog          *Dialog  `json:"dialog,omitempty" doc:"The dialog that is open now; until it is answered there are no pictures."`
 	ScreenshotError *Problem `json:"screenshot_error,omitempty" doc:"Why there is no picture although one was asked for; the action itself was done."`
 }
 

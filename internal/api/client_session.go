@@ -59,11 +59,15 @@ func (c *Client) Screenshot(ctx context.Context, id string, q ScreenshotQuery) (
 	if q.Quality != 0 {
 		values.Set("quality", strconv.Itoa(q.Quality))
 	}
-	path := at(id, "screenshot")
-	if len(values) > 0 {
-		path += "?" + values.Encode()
+	for name, value := range map[string]string{
+		"selector": q.Selector, "ref": q.Ref, "label": q.Label, "role": q.Role, "name": q.Name,
+		"test_id": q.TestID, "xpath": q.XPath, "text": q.Text,
+	} {
+		if value != "" {
+			values.Set(name, value)
+		}
 	}
-	body, mime, err := c.bytes(ctx, path)
+	body, mime, err := c.bytes(ctx, query(at(id, "screenshot"), values))
 	if err != nil {
 		return nil, err
 	}

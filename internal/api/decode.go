@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"tapin/internal/fault"
+	"tapin/internal/secret"
 )
 
 // maxDepth bounds how far a body may nest; no request needs half of it.
@@ -130,7 +131,7 @@ func decodeValue(raw []byte, v reflect.Value, path string, f *Field) error {
 		if json.Unmarshal(raw, v.Addr().Interface()) != nil {
 			return invalid("field %s cannot be read", quote(path)).With("field", path)
 		}
-		return nil
+		return f.check(v, path)
 	}
 	switch v.Kind() {
 	case reflect.Struct:
@@ -205,6 +206,12 @@ func (f *Field) check(v reflect.Value, path string) error {
 		return invalid("field %s "+format, append([]any{quote(path)}, args...)...).With("field", path)
 	}
 	var n float64
+	if hidden, ok := v.Interface().(secret.Text); ok {
+		if f.Max != nil && float64(len(hidden.Reveal())) > *f.Max {
+			return refuse("is longer than %v bytes", *f.Max)
+		}
+		return nil
+	}
 	switch {
 	case v.Kind() == reflect.String:
 		if f.Max != nil && float64(v.Len()) > *f.Max {

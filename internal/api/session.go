@@ -51,6 +51,8 @@ type StopAnswer struct {
 type NavigateRequest struct {
 	URL  string `json:"url" required:"true" max:"8192" doc:"The address to open."`
 	Wait string `json:"wait,omitempty" max:"64" doc:"What to wait for, such as load or domcontentloaded."`
+	// Less than what a page gets anyway, for callers in a hurry.
+	TimeoutMS int `json:"timeout_ms,omitempty" min:"1" max:"60000" doc:"How long the page may take to become usable, if less than usual."`
 	Look
 }
 
@@ -72,6 +74,8 @@ type ScreenshotQuery struct {
 	FullPage bool   `json:"full_page,omitempty" doc:"The whole page instead of the viewport."`
 	Format   string `json:"format,omitempty" enum:"png,jpeg,webp" doc:"png without it."`
 	Quality  int    `json:"quality,omitempty" min:"1" max:"100" doc:"For jpeg and webp; 80 without it."`
+	Element
+	Text string `json:"text,omitempty" max:"1024" doc:"What the element to photograph says."`
 }
 
 // ActiveSession names the active session.
@@ -105,6 +109,8 @@ type Status struct {
 	Title   string   `json:"title,omitempty"`
 	Tabs    []Tab    `json:"tabs,omitempty"`
 	Dialogs []Dialog `json:"dialogs,omitempty"`
+
+	Questions []Question `json:"questions,omitempty" doc:"What else pages ask the person at the browser."`
 }
 
 // Tab is one page of a session.
@@ -120,4 +126,15 @@ type Dialog struct {
 	TabID   string `json:"tab_id"`
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
+}
+
+// Question is something beside a dialog that a page asks the person at the
+// browser. The page goes on without an answer.
+type Question struct {
+	TabID    string `json:"tab_id"`
+	Kind     string `json:"kind" enum:"permission,file_chooser,http_auth" doc:"Answered with POST /session/permission, /upload or /auth."`
+	Origin   string `json:"origin,omitempty" doc:"Who asks."`
+	Name     string `json:"name,omitempty" doc:"The permission."`
+	Realm    string `json:"realm,omitempty" doc:"What the site calls the place that the password is for."`
+	Multiple bool   `json:"multiple,omitempty" doc:"Whether several files may be chosen."`
 }

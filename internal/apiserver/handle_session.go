@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -40,6 +41,42 @@ func (s *Server) start(c *call, req *api.StartRequest) (*api.StartAnswer, error)
 	return answer, nil
 }
 
+// startTime is for a start that nobody may be waiting for.
+const startTime = 3 * time.Minute
+
+// startOnce starts a session, or finds the one that the request's
+// Idempotency-Key started before.
+func (s *Server) startOnce(c *call, req *api.StartRequest, o session.StartOptions) (Session, error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	id, err := once(s, c, errand[string]{
+		digest: digestOf(c.route(), string(body)),
+		within: startTime,
+		do: func(ctx context.Context) (string, error) {
+			started, err := s.sessions.Start(ctx, o)
+			if errors.Is(err, context.DeadlineExceeded) {
+				return "", fault.New(fault.SessionCreateFailed, "start", "no browser within %s", startTime)
+			}
+			if err != nil {
+				return "", err
+			}
+			return started.Info().ID, nil
+		},
+		settled: func(error) bool { return false }, // a failed start leaves nothing
+	})
+	if err != nil {
+		return nil, err
+	}
+	started, err := s.sessions.Get(id)
+	if err != nil {
+		return nil, fault.New(fault.NoSession, "", "the session that this Idempotency-Key started is over").
+			With("session_id", id).WithHint("Use a new key to start another one.")
+	}
+	return started, nil
+}
+
 func startOptions(req *api.StartRequest) (session.StartOptions, error) {
 	o := session.StartOptions{
 		URL:         req.URL,
@@ -75,6 +112,11 @@ func (s *Server) stop(c *call, req *api.StopRequest) (*api.StopAnswer, error) {
 
 func (s *Server) navigate(c *call, req *api.NavigateRequest) (*api.PageAnswer, error) {
 	return s.move(c, req.Look, func(ctx context.Context, on Session) (page.Navigation, error) {
+		if req.TimeoutMS > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, time.Duration(req.TimeoutMS)*time.Millisecond)
+			defer cancel()
+		}
 		return on.Navigate(ctx, req.URL, req.Wait)
 	})
 }
@@ -125,14 +167,42 @@ func (s *Server) look(c *call, at Session, shown *api.Page) {
 			s.log.Error("picture failed", "route", c.route(), "err", f.Err)
 		}
 		shown.ScreenshotError = problem(f)
+		if f.Code == fault.DialogOpen {
+			shown.Dialog = openDialog(c.r.Context(), at)
+		}
 		return
 	}
 	shown.URL, shown.Title = picture.URL, picture.Title
 	shown.Screenshot, shown.MIMEType = picture.Base64, picture.Format.MIME()
 }
 
+// openDialog is the dialog in front, which is why there is no picture.
+func openDialog(ctx context.Context, at Session) *api.Dialog {
+	now, err := at.Status(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, d := range now.Dialogs {
+		if slices.ContainsFunc(now.Tabs, func(t session.Tab) bool { return t.Active && t.ID == d.TabID }) {
+			open := api.Dialog(d)
+			return &open
+		}
+	}
+	return nil
+}
+
 func (s *Server) screenshot(c *call, q *api.ScreenshotQuery) error {
 	o := page.ShotOptions{Format: page.Format(q.Format), Quality: q.Quality, FullPage: q.FullPage}
+	if of := (api.Target{Element: q.Element, Text: q.Text}); of.Given() {
+		if err := of.Check(); err != nil {
+			return err
+		}
+		if q.FullPage {
+			return fault.New(fault.InvalidRequest, "", "a picture is of the full page or of an element, not both").With("field", "full_page")
+		}
+		at := locator(of)
+		o.Locator = &at
+	}
 	if o.Quality != 0 && (o.Format == "" || o.Format == page.PNG) {
 		return fault.New(fault.InvalidRequest, "", "quality is for jpeg and webp, png has none").With("field", "quality")
 	}
@@ -174,9 +244,8 @@ func (s *Server) status(c *call, _ *nothing) (*api.Status, error) {
 		Driver:      now.Driver,
 		URL:         now.URL,
 		Title:       now.Title,
-	}
-	for _, t := range now.Tabs {
-		answer.Tabs = append(answer.Tabs, api.Tab{TabID: t.ID, URL: t.URL, Title: t.Title, Active: t.Active})
+		Tabs:        tabsOf(now),
+		Questions:   questionsOf(now.Questions),
 	}
 	for _, d := range now.Dialogs {
 		answer.Dialogs = append(answer.Dialogs, api.Dialog(d))

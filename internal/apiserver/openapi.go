@@ -10,6 +10,7 @@ import (
 
 	"tapin/internal/api"
 	"tapin/internal/fault"
+	"tapin/internal/secret"
 )
 
 // object is one JSON object of the description.
@@ -167,13 +168,13 @@ func (d *description) structure(t reflect.Type, answer bool) object {
 // limited is the schema of a field with the limits of its tags.
 func (d *description) limited(f api.Field) object {
 	s := d.schema(f.Type)
-	if f.Type.Kind() == reflect.Pointer && !f.Optional {
+	if f.Type.Kind() == reflect.Pointer && !f.Optional && !f.Required {
 		s = object{"oneOf": []object{s, {"type": "null"}}}
 	}
 	if f.Enum != nil {
 		s["enum"] = f.Enum
 	}
-	if f.Type.Kind() == reflect.String {
+	if f.Type.Kind() == reflect.String || s["type"] == "string" {
 		if f.Max != nil {
 			s["maxLength"] = *f.Max
 		}
@@ -191,6 +192,9 @@ func (d *description) limited(f api.Field) object {
 func (d *description) schema(t reflect.Type) object {
 	if t == reflect.TypeFor[time.Time]() {
 		return object{"type": "string", "format": "date-time"}
+	}
+	if t == reflect.TypeFor[secret.Text]() {
+		return object{"type": "string", "format": "password", "writeOnly": true}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -52,7 +52,9 @@ func TestTheDescriptionDescribesEveryRoute(t *testing.T) {
 		t.Fatalf("got %s, %+v", s.OpenAPI, s.Info)
 	}
 	want := []string{"get /health", "get /openapi.json", "get /metrics", "get /events", "get /sessions", "post /session/start"}
-	for _, op := range []string{"post stop", "post navigate", "post back", "post forward", "post reload", "get screenshot", "get status"} {
+	for _, op := range []string{"post stop", "post navigate", "post back", "post forward", "post reload", "get screenshot", "get status",
+		"post click", "post hover", "post drag", "post type", "post fill", "post press", "post select", "post upload", "post scroll", "post wait",
+		"post dialog", "post permission", "post auth", "get downloads", "get tabs", "post tab", "get snapshot", "get text"} {
 		method, name, _ := strings.Cut(op, " ")
 		want = append(want, method+" /session/"+name, method+" /sessions/{id}/"+name)
 	}
@@ -90,6 +92,10 @@ func TestTheDescriptionDescribesEveryRoute(t *testing.T) {
 	url, _ := start["properties"].(map[string]any)["url"].(map[string]any)
 	if start["additionalProperties"] != false || url["type"] != "string" || url["description"] == nil {
 		t.Errorf("StartRequest is described as %v", start)
+	}
+	typed := s.Components.Schemas["TypeRequest"]["properties"].(map[string]any)["text"].(map[string]any)
+	if typed["type"] != "string" || typed["writeOnly"] != true || typed["maxLength"] != 100_000.0 {
+		t.Errorf("what is typed is described as %v", typed)
 	}
 	if enum := s.Components.Schemas["Failure"]["properties"].(map[string]any)["error"].(map[string]any)["enum"].([]any); len(enum) != 38 {
 		t.Errorf("%d codes are described", len(enum))

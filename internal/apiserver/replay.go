@@ -3,25 +3,22 @@ package apiserver
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
-	"errors"
+	"fmt"
 	"sync"
 	"time"
 
-	"tapin/internal/api"
 	"tapin/internal/fault"
-	"tapin/internal/session"
 )
 
 const (
 	replayAge  = 24 * time.Hour
 	maxReplays = 1024
 	maxKey     = 255
-	startTime  = 3 * time.Minute // for a start that nobody may be waiting for
 )
 
-// replays remember which session a key started, so that a caller that lost the
-// answer finds its browser instead of opening a second one.
+// replays remember what the request with a key did, so that a caller that lost
+// the answer finds its browser instead of opening a second one, and does not
+// type its text twice.
 type replays struct {
 	mu      sync.Mutex
 	entries map[replayKey]*replay
@@ -33,8 +30,8 @@ type replayKey struct{ caller, key string }
 type replay struct {
 	digest [sha256.Size]byte
 	at     time.Time
-	done   chan struct{} // closed when id or err is known
-	id     string
+	done   chan struct{} // closed when result or err is known
+	result any
 	err    error
 }
 
@@ -58,7 +55,7 @@ func (p *replays) claim(key replayKey, digest [sha256.Size]byte) (entry *replay,
 	return entry, true, nil
 }
 
-// makeRoom drops what is old, and the oldest when that is not enough. A start
+// makeRoom drops what is old, and the oldest when that is not enough. A call
 // under way is never dropped: its repetition must find it.
 func (p *replays) makeRoom(now time.Time) error {
 	if len(p.entries) < maxReplays {
@@ -82,86 +79,88 @@ func (p *replays) makeRoom(now time.Time) error {
 		return nil
 	}
 	if found == nil {
-		return fault.New(fault.Busy, "", "%d starts are under way already", maxReplays)
+		return fault.New(fault.Busy, "", "%d calls with a key are under way already", maxReplays)
 	}
 	delete(p.entries, oldest)
 	return nil
 }
 
-// settle tells those who wait. A failure is forgotten: it may pass.
-func (p *replays) settle(key replayKey, e *replay, id string, err error) {
+// settle tells those who wait. A failure is kept only if it may have had an
+// effect; any other may pass, and is forgotten.
+func (p *replays) settle(key replayKey, e *replay, result any, err error, keep bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e.id, e.err = id, err
-	if err != nil {
+	e.result, e.err = result, err
+	if err != nil && !keep {
 		delete(p.entries, key)
 	}
 	close(e.done)
 }
 
-// startOnce starts a session, or finds the one that the request's
-// Idempotency-Key started before.
-func (s *Server) startOnce(c *call, req *api.StartRequest, o session.StartOptions) (Session, error) {
+// errand is something to be done once for each Idempotency-Key.
+type errand[R any] struct {
+	digest  [sha256.Size]byte // of everything that makes it what it is
+	within  time.Duration     // it goes on for so long when nobody waits any more
+	do      func(context.Context) (R, error)
+	settled func(error) bool // whether a failure may have had an effect, and so must not be repeated
+}
+
+// once runs an errand, or finds what the same one did before.
+func once[R any](s *Server, c *call, what errand[R]) (R, error) {
+	var none R
 	given := c.r.Header.Values("Idempotency-Key")
 	if len(given) == 0 {
-		return s.sessions.Start(c.r.Context(), o)
+		return what.do(c.r.Context())
 	}
 	if len(given) > 1 || !readable(given[0]) {
-		return nil, fault.New(fault.InvalidRequest, "", "Idempotency-Key must be one text of 1 to %d readable characters", maxKey)
-	}
-	body, err := json.Marshal(req)
-	if err != nil {
-		return nil, err
+		return none, fault.New(fault.InvalidRequest, "", "Idempotency-Key must be one text of 1 to %d readable characters", maxKey)
 	}
 	key := replayKey{c.caller, given[0]}
-	entry, first, err := s.replays.claim(key, sha256.Sum256(body))
+	entry, first, err := s.replays.claim(key, what.digest)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	if first {
-		s.startDetached(c.r.Context(), key, entry, o)
+		detach(c.r.Context(), s, key, entry, what)
 	} else {
 		c.w.Header().Set("Idempotent-Replayed", "true")
 	}
 	select {
 	case <-entry.done:
 	case <-c.r.Context().Done():
-		return nil, c.r.Context().Err()
+		return none, c.r.Context().Err()
 	}
-	if entry.err != nil {
-		return nil, entry.err
-	}
-	started, err := s.sessions.Get(entry.id)
-	if err != nil {
-		return nil, fault.New(fault.NoSession, "", "the session that this Idempotency-Key started is over").
-			With("session_id", entry.id).WithHint("Use a new key to start another one.")
-	}
-	return started, nil
+	result, _ := entry.result.(R)
+	return result, entry.err
 }
 
-// startDetached starts a session even if the caller hangs up: the repetition
-// with the same key is made for just that.
-func (s *Server) startDetached(ctx context.Context, key replayKey, entry *replay, o session.StartOptions) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTime)
-	detach := context.AfterFunc(s.working, cancel)
+// detach runs an errand even if the caller hangs up: the repetition with the
+// same key is made for just that.
+func detach[R any](ctx context.Context, s *Server, key replayKey, entry *replay, what errand[R]) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), what.within)
+	release := context.AfterFunc(s.working, cancel)
 	s.work.Go(func() {
 		defer cancel()
-		defer detach()
-		id, err := "", error(fault.New(fault.Internal, "start", "the start did not come back"))
+		defer release()
+		var result R
+		err := error(fault.New(fault.Internal, "", "the call did not come back"))
 		defer func() {
 			if trouble := recover(); trouble != nil {
-				s.log.Error("start panicked", "panic", trouble)
+				s.log.Error("a call panicked", "panic", trouble)
 			}
-			s.replays.settle(key, entry, id, err)
+			s.replays.settle(key, entry, result, err, what.settled(err))
 		}()
-		started, failed := s.sessions.Start(ctx, o)
-		if err = failed; err == nil {
-			id = started.Info().ID
-		}
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = fault.New(fault.SessionCreateFailed, "start", "no browser within %s", startTime)
-		}
+		result, err = what.do(ctx)
 	})
+}
+
+// digestOf tells requests apart by everything that decides what they do.
+func digestOf(parts ...string) [sha256.Size]byte {
+	h := sha256.New()
+	for _, part := range parts {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // readable reports whether a key is plain ASCII of a sensible length.

@@ -28,9 +28,9 @@ func TestKeysAreForgottenAfterADayAndNeverTooMany(t *testing.T) {
 		if !first {
 			t.Fatal("a new key is not new")
 		}
-		p.settle(replayKey{"agent", "k"}, e, "ses_1", nil)
+		p.settle(replayKey{"agent", "k"}, e, "ses_1", nil, false)
 		time.Sleep(replayAge - time.Second)
-		if e, first := claim("k"); first || e.id != "ses_1" {
+		if e, first := claim("k"); first || e.result != "ses_1" {
 			t.Fatal("the key was forgotten within a day")
 		}
 		time.Sleep(time.Second)
@@ -43,7 +43,7 @@ func TestKeysAreForgottenAfterADayAndNeverTooMany(t *testing.T) {
 		if _, _, err := p.claim(replayKey{"agent", "more"}, digest); !errors.Is(err, fault.Busy) {
 			t.Fatalf("got %v", err)
 		}
-		p.settle(replayKey{"agent", "5"}, p.entries[replayKey{"agent", "5"}], "ses_2", nil)
+		p.settle(replayKey{"agent", "5"}, p.entries[replayKey{"agent", "5"}], "ses_2", nil, false)
 		if _, first := claim("more"); !first || len(p.entries) != maxReplays || p.entries[replayKey{"agent", "5"}] != nil {
 			t.Fatalf("%d entries", len(p.entries))
 		}

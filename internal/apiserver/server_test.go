@@ -72,7 +72,7 @@ func (r *room) Start(ctx context.Context, o session.StartOptions) (*tab, error) 
 		return nil, fault.New(fault.SessionActive, "start", "session %s is active", r.active.id).With("session_id", r.active.id)
 	}
 	r.started++
-	r.active = &tab{id: fmt.Sprintf("ses_%d", r.started), options: o, url: o.URL, since: time.Now(), blocked: make(chan struct{}, 8)}
+	r.active = &tab{id: fmt.Sprintf("ses_%d", r.started), options: o, url: o.URL, since: time.Now(), blocked: make(chan struct{}, 8), release: make(chan struct{})}
 	return r.active, nil
 }
 
@@ -125,7 +125,13 @@ type tab struct {
 	shots   int
 	noShots error
 	garbled bool
-	blocked chan struct{} // told when an action waits for its caller to leave
+	blocked chan struct{} // told when an action waits for its caller to leave, or for release
+	release chan struct{}
+
+	shot    page.ShotOptions // the last one
+	deeds   []deed
+	failure error           // of the next actions
+	dialog  *session.Dialog // that they open
 }
 
 func (b *tab) Info() session.Info {
@@ -177,6 +183,7 @@ func (b *tab) Screenshot(_ context.Context, o page.ShotOptions) (page.Image, err
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.shots++
+	b.shot = o
 	if b.noShots != nil {
 		return page.Image{}, b.noShots
 	}

@@ -2,8 +2,10 @@ package apiserver
 
 import (
 	"context"
+	"time"
 
 	"tapin/internal/page"
+	"tapin/internal/secret"
 	"tapin/internal/session"
 )
 
@@ -27,6 +29,44 @@ type Session interface {
 	Forward(ctx context.Context) (page.Navigation, error)
 	Reload(ctx context.Context) (page.Navigation, error)
 	Screenshot(ctx context.Context, o page.ShotOptions) (page.Image, error)
+	Hands
+	Fields
+	Eyes
+	Answers
+}
+
+// Hands are what can be done with a pointer, and waiting.
+type Hands interface {
+	Click(ctx context.Context, at page.Locator, o page.ClickOptions) (page.Clicked, session.Did, error)
+	Hover(ctx context.Context, at page.Locator, within time.Duration) (page.Clicked, session.Did, error)
+	Drag(ctx context.Context, from, to page.Locator, within time.Duration) (page.Clicked, session.Did, error)
+	Scroll(ctx context.Context, o page.ScrollOptions) (session.Did, error)
+	WaitFor(ctx context.Context, o page.WaitOptions) (session.Did, error)
+}
+
+// Fields are what can be done with forms.
+type Fields interface {
+	Type(ctx context.Context, text secret.Text, o page.TypeOptions) (page.Typed, session.Did, error)
+	Fill(ctx context.Context, fields []page.Field, within time.Duration) ([]page.Filled, session.Did, error)
+	Press(ctx context.Context, key string) (session.Did, error)
+	Select(ctx context.Context, at page.Locator, values []string, within time.Duration) ([]string, session.Did, error)
+	Upload(ctx context.Context, at *page.Locator, files []string, within time.Duration) (session.Did, error)
+}
+
+// Eyes are what can be read.
+type Eyes interface {
+	Snapshot(ctx context.Context, o page.SnapshotOptions) (page.Snapshot, error)
+	Text(ctx context.Context, most int) (text string, truncated bool, err error)
+	Downloads() []page.Download
+}
+
+// Answers are for what a page asks the person at the browser, and for its tabs.
+type Answers interface {
+	Answer(ctx context.Context, accept bool, text secret.Text) (session.Did, error)
+	Permission(ctx context.Context, origin, name string, grant bool) (session.Did, error)
+	Authenticate(ctx context.Context, username string, password secret.Text) (session.Did, error)
+	Switch(ctx context.Context, tab string) (session.Did, error)
+	CloseTab(ctx context.Context, tab string) (session.Did, error)
 }
 
 // Host is a host of sessions of a concrete type, as the session room has it.

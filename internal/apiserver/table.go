@@ -39,6 +39,24 @@ func routes() []*route {
 		post("/sessions/{id}/back", Agent, "Goes one page back.", (*Server).back),
 		post("/sessions/{id}/forward", Agent, "Goes one page forward.", (*Server).forward),
 		post("/sessions/{id}/reload", Agent, "Loads the page again.", (*Server).reload),
+		post("/sessions/{id}/click", Agent, "Clicks an element.", (*Server).click),
+		post("/sessions/{id}/hover", Agent, "Moves the pointer over an element.", (*Server).hover),
+		post("/sessions/{id}/drag", Agent, "Drags an element onto another.", (*Server).drag),
+		post("/sessions/{id}/type", Agent, "Types a text into a field, or into the one with the focus.", (*Server).typing).withKey(),
+		post("/sessions/{id}/fill", Agent, "Fills many fields.", (*Server).fill),
+		post("/sessions/{id}/press", Agent, "Presses a key or a combination.", (*Server).press),
+		post("/sessions/{id}/select", Agent, "Chooses options of a list.", (*Server).choose),
+		post("/sessions/{id}/upload", Agent, "Gives files to a field.", (*Server).upload),
+		post("/sessions/{id}/scroll", Agent, "Scrolls the page, or an element into view.", (*Server).scroll),
+		post("/sessions/{id}/wait", Agent, "Waits until the page is as asked for.", (*Server).wait),
+		post("/sessions/{id}/dialog", Agent, "Answers the dialog that is open.", (*Server).dialog),
+		post("/sessions/{id}/permission", Agent, "Lets a site do something, or not.", (*Server).permission),
+		post("/sessions/{id}/auth", Agent, "Answers a site that asks for a name and a password.", (*Server).auth),
+		get("/sessions/{id}/downloads", Agent, "Lists the files that pages sent.", (*Server).downloads),
+		get("/sessions/{id}/tabs", Agent, "Lists tabs and popups.", (*Server).tabs),
+		post("/sessions/{id}/tab", Agent, "Brings a tab to the front, or closes it.", (*Server).tab),
+		get("/sessions/{id}/snapshot", Agent, "Outlines the page, with refs to act on.", (*Server).snapshot),
+		get("/sessions/{id}/text", Agent, "Tells what the page says.", (*Server).text),
 		raw("/sessions/{id}/screenshot", Agent, "Photographs the page.", (*Server).screenshot, "image/png", "image/jpeg", "image/webp"),
 		get("/sessions/{id}/status", Agent, "Tells what the session shows and who drives it.", (*Server).status),
 	}
@@ -82,6 +100,11 @@ func post[B, A any](path string, who Role, doc string, handle func(*Server, *cal
 			b := new(B)
 			if err := api.Decode(raw, b); err != nil {
 				return err
+			}
+			if whole, ok := any(b).(interface{ Check() error }); ok {
+				if err := whole.Check(); err != nil {
+					return err
+				}
 			}
 			answer, err := handle(s, c, b)
 			if err != nil {

@@ -35,6 +35,15 @@ func (s *screen) background(ctx context.Context) error {
 	defer done()
 	s.pid, err = s.detach(ctx)
 	done()
+	if ctx.Err() != nil {
+		return s.takeBack(ctx)
+	}
+	if errors.Is(err, fault.Busy) {
+		// Somebody else was faster, and what was asked for is the case.
+		if other, e := daemon.Find(s.home); e == nil && other.Daemon != 0 {
+			return s.alreadyRunning(ctx, other.Daemon)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -42,7 +51,11 @@ func (s *screen) background(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.show(ctx, control); err != nil {
+	err = s.show(ctx, control)
+	if ctx.Err() != nil {
+		return s.takeBack(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	if !s.app.json {
@@ -51,10 +64,37 @@ func (s *screen) background(ctx context.Context) error {
 	return nil
 }
 
+// interrupted is the exit code of what a Ctrl-C ended.
+const interrupted = 130
+
+// takeBack ends what was started, after a Ctrl-C; what others have started
+// meanwhile is theirs.
+func (s *screen) takeBack(ctx context.Context) error {
+	done := s.app.progress("ending what was started")
+	defer done()
+	running, err := daemon.Find(s.home)
+	if err == nil && s.pid != 0 && running.Daemon == s.pid {
+		err = new(downAnswer).end(context.WithoutCancel(ctx), s.home)
+	}
+	done()
+	if err != nil {
+		return err
+	}
+	const details = "interrupted; what was started has been ended again"
+	if s.app.json {
+		if err := s.app.object(false, api.Problem{Error: string(fault.Busy), Details: details, Hint: "Start it with: " + s.app.command("up", "--background")}); err != nil {
+			return err
+		}
+		return exit(interrupted)
+	}
+	s.app.errorf("tapin: %s.\n", details)
+	return exit(interrupted)
+}
+
 // detach starts the daemon in a session of its own, away from this terminal,
 // and waits for its word.
 func (s *screen) detach(ctx context.Context) (pid int, err error) {
-	command, err := s.app.self(s.home, "daemon")
+	command, input, err := s.app.self(s.home, "daemon")
 	if err != nil {
 		return 0, err
 	}
@@ -71,6 +111,9 @@ func (s *screen) detach(ctx context.Context) (pid int, err error) {
 	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec // ourselves
 	cmd.Env, cmd.Dir, cmd.Stderr = s.app.env.Environ, s.home.Path(), stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if input != nil {
+		cmd.Stdin = bytes.NewReader(input)
+	}
 	words, err := cmd.StdoutPipe()
 	if err != nil {
 		return 0, err
@@ -89,7 +132,8 @@ func (s *screen) detach(ctx context.Context) (pid int, err error) {
 			return pid, cmd.Process.Release()
 		}
 	case <-ctx.Done():
-		err = ctx.Err()
+		err = fault.New(fault.Busy, "start tapin", "it was not ready within %v", backgroundWithin).
+			WithHint("See logs/daemon.log and logs/sidecar.log in tapin's home.")
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 	}
 	_ = cmd.Wait()

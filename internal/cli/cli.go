@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,14 +41,14 @@ func Main(ctx context.Context, env Env) int {
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
 	if code, ok := errors.AsType[exit](err); ok {
 		return int(code)
 	}
-	return a.fail(err)
+	return a.fail(a.advised(cmd, plainly(err)))
 }
 
 // exit is an error that has been told already.
@@ -62,6 +64,7 @@ type app struct {
 	home    string
 	json    bool
 	set     []string
+	handed  bool // further settings stand on standard input
 	verbose bool
 }
 
@@ -104,12 +107,19 @@ func (a *app) root() *cobra.Command {
 			a.openCommand(), a.screenshotCommand(), a.statusCommand(),
 			a.backCommand(), a.forwardCommand(), a.reloadCommand(), a.stopCommand(),
 		}},
+		{"Read the page", []*cobra.Command{a.snapshotCommand(), a.textCommand(), a.tabsCommand(), a.downloadsCommand()}},
+		{"Act on the page", []*cobra.Command{
+			a.clickCommand(), a.typeCommand(), a.fillCommand(), a.selectCommand(), a.pressCommand(), a.uploadCommand(),
+			a.scrollCommand(), a.hoverCommand(), a.dragCommand(), a.waitCommand(),
+			a.tabCommand(), a.dialogCommand(), a.permissionCommand(), a.authCommand(),
+		}},
 		{"Look after it", []*cobra.Command{a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
 	}
 	for _, c := range chapters {
 		root.AddCommand(c.commands...)
 	}
 	root.AddCommand(a.holderCommand(), a.daemonCommand())
+	root.SetHelpCommand(a.helpCommand(root))
 	root.SuggestionsMinimumDistance = 2
 	plain := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -152,6 +162,68 @@ func (a *app) knownCommand(cmd *cobra.Command, args []string) error {
 		hint = "Did you mean " + strings.Join(near, " or ") + "? " + hint
 	}
 	return fault.New(fault.InvalidRequest, "", "there is no command %q", clean(args[0])).WithHint("%s", hint)
+}
+
+// helpCommand is cobra's own, but for a command that does not exist: that is a
+// mistake like any other.
+func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Help about a command",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+			if about, rest, err := root.Find(args); err == nil && len(rest) == 0 {
+				for _, c := range about.Commands() {
+					if c.IsAvailableCommand() {
+						names = append(names, c.Name()+"\t"+c.Short)
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			about, rest, err := root.Find(args)
+			if err != nil {
+				return fault.New(fault.InvalidRequest, "", "%w", err)
+			}
+			if err := a.knownCommand(about, rest); err != nil {
+				return err
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+// advised gives a refusal that has no hint of its own one for people: the
+// table's is for programs that send requests.
+func (a *app) advised(cmd *cobra.Command, err error) error {
+	f := fault.Of(err)
+	if f.Code != fault.InvalidRequest || f.Advice() != fault.InvalidRequest.Hint() {
+		return err
+	}
+	words := append([]string{"help"}, strings.Fields(cmd.CommandPath())[1:]...)
+	return f.WithHint("See %s.", a.command(words...))
+}
+
+// plainly gives a code to the errors of the file system that a person can
+// mend: where things lie and who may read them is no fault inside tapin.
+func plainly(err error) error {
+	if fault.Of(err).Code != fault.Internal || !fromSystem(err) {
+		return err
+	}
+	f := &fault.Error{Code: fault.Forbidden, Err: err}
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		f.Code = fault.StorageFull
+		return f
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ELOOP):
+		f.Code = fault.InvalidRequest
+		return f.WithHint("Put that right, or name another home with --home or TAPIN_HOME.")
+	case errors.Is(err, syscall.EROFS):
+		return f.WithHint("tapin writes there: name another home with --home or TAPIN_HOME.")
+	case errors.Is(err, fs.ErrPermission):
+		return f.WithHint("See who owns it with ls -ld; what is in tapin's home is to be this user's.")
+	}
+	return err
 }
 
 // arguments wraps cobra's counting of arguments into a fault.

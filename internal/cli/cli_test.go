@@ -50,6 +50,10 @@ func TestAddress(t *testing.T) {
 		"[::1]:80/x":            "http://[::1]:80/x",
 		"about:blank":           "about:blank",
 		"ftp://example.com":     "ftp://example.com",
+		"javascript:alert(1)":   "javascript:alert(1)",
+		"mailto:a@example.com":  "mailto:a@example.com",
+		"intranet:8080?q=a:b":   "https://intranet:8080?q=a:b",
+		"example.com:abc":       "https://example.com:abc",
 	} {
 		if got := address(typed); got != want {
 			t.Errorf("%s became %s, not %s", typed, got, want)

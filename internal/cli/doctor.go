@@ -114,7 +114,7 @@ func (a *app) examine(ctx context.Context) []finding {
 
 // trouble is a finding made of an error.
 func trouble(name string, v verdict, err error) finding {
-	f := fault.Of(err)
+	f := fault.Of(plainly(err))
 	text := f.Details()
 	if f.Code == fault.Internal && fromSystem(err) {
 		text = err.Error()

@@ -31,6 +31,10 @@ func (a *app) examineHome(home *store.Home) finding {
 	f.Text = fmt.Sprintf("%s is yours alone, schema %s.", a.tilde(home.Path()), strings.TrimSpace(string(schema)))
 	for _, name := range []string{sidecar.AgentTokenFile, sidecar.OwnerTokenFile} {
 		info, err := os.Stat(filepath.Join(home.Path(), name))
+		if err == nil && !info.Mode().IsRegular() {
+			return finding{Name: "home", Verdict: bad, Text: a.tilde(filepath.Join(home.Path(), name)) + " is no ordinary file.",
+				Fix: "Remove it and start tapin again, which makes a new one."}
+		}
 		if err == nil && info.Mode().Perm()&0o077 != 0 {
 			file := a.tilde(filepath.Join(home.Path(), name))
 			return finding{Name: "home", Verdict: bad, Text: fmt.Sprintf("%s is open to other users (mode %04o).", file, info.Mode().Perm()),

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"tapin/internal/api"
@@ -54,6 +55,24 @@ func (a *app) existingHome() (*store.Home, error) {
 	return store.Open(path, &store.Options{Logger: a.logger()})
 }
 
+// runningHome opens the home to see what runs under it; nil if there is none.
+// Whatever became of the home, what runs there must be found: trouble is why it
+// could not be opened as it should be, and then nothing in it is trusted.
+func (a *app) runningHome() (home *store.Home, trouble, err error) {
+	home, trouble = a.existingHome()
+	if trouble == nil {
+		return home, nil, nil
+	}
+	path, err := a.homePath()
+	if err != nil {
+		return nil, nil, err
+	}
+	if home, err = store.Glance(path); err != nil {
+		return nil, nil, trouble
+	}
+	return home, trouble, nil
+}
+
 // settings reads config.yaml, the environment and the flags.
 func (a *app) settings() (*config.Config, *config.Origins, error) {
 	path, err := a.homePath()
@@ -61,8 +80,8 @@ func (a *app) settings() (*config.Config, *config.Origins, error) {
 		return nil, nil, err
 	}
 	file := filepath.Join(path, configFile)
-	raw, err := os.ReadFile(file) //nolint:gosec // the owner chooses where the home is
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	raw, err := config.ReadFile(file, a.tilde(file))
+	if err != nil {
 		return nil, nil, err
 	}
 	return config.Load(config.Inputs{File: raw, FileName: a.tilde(file), Env: a.env.Environ, Set: a.set})
@@ -165,6 +184,10 @@ func anyHeld(home *store.Home, locks []string) (bool, error) {
 
 func clientAt(home *store.Home, address string) (*api.Client, error) {
 	raw, err := home.Read(sidecar.OwnerTokenFile)
+	if errors.Is(err, syscall.EISDIR) {
+		return nil, fault.New(fault.InvalidRequest, "", "%s is a folder", filepath.Join(home.Path(), sidecar.OwnerTokenFile)).
+			WithHint("Remove it and start tapin again; it makes the file.")
+	}
 	if err != nil {
 		return nil, fault.New(fault.Unauthorized, "read "+sidecar.OwnerTokenFile, "%w", err).
 			WithHint("Start tapin again; it makes the file.")

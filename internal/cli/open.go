@@ -93,7 +93,27 @@ func address(s string) string {
 	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil || host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return "http://" + s
 	}
+	if hasScheme(s) {
+		return s
+	}
 	return "https://" + s
+}
+
+// hasScheme tells javascript:alert(1) from example.com:8443. What no page can
+// be opened at is for the API to refuse.
+func hasScheme(s string) bool {
+	scheme, rest, found := strings.Cut(s, ":")
+	if !found || scheme == "" || strings.ContainsFunc(scheme, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '+' && r != '-'
+	}) {
+		return false
+	}
+	port := rest
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		port = rest[:end]
+	}
+	_, err := strconv.ParseUint(port, 10, 16)
+	return err != nil
 }
 
 func (a *app) open(ctx context.Context, url string, req api.StartRequest) error {

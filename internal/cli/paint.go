@@ -67,7 +67,24 @@ const longText = 300
 // clean makes text from outside safe to print: a title must not move the
 // cursor, change its colours, or turn the line around.
 func clean(s string) string {
-	s = strings.Map(func(r rune) rune {
+	s = harmless(s)
+	if runes := []rune(s); len(runes) > longText {
+		return string(runes[:longText]) + "…"
+	}
+	return s
+}
+
+// cleanLines is clean for text whose lines and length are wanted as they are.
+func cleanLines(s string) string {
+	lines := strings.Split(strings.TrimRight(s, "\r\n"), "\n")
+	for i, line := range lines {
+		lines[i] = harmless(strings.TrimSuffix(line, "\r"))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\t' || r == '\n' || r == '\r':
 			return ' '
@@ -76,10 +93,6 @@ func clean(s string) string {
 		}
 		return r
 	}, s)
-	if runes := []rune(s); len(runes) > longText {
-		return string(runes[:longText]) + "…"
-	}
-	return s
 }
 
 // progress tells that something is under way once it has taken a second. The

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"tapin/internal/browser/local/holder"
 	"tapin/internal/config"
 	"tapin/internal/daemon"
+	"tapin/internal/fault"
 	"tapin/internal/sidecar"
 	"tapin/internal/store"
 )
@@ -21,7 +23,7 @@ import (
 const readyWord = "READY"
 
 func (a *app) sidecarCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "sidecar",
 		Short: "Run the part that drives browsers, by itself",
 		Long: `Runs the sidecar in the foreground: the sessions and their API, without the
@@ -30,6 +32,8 @@ process managers of your own. It prints READY once it serves.`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSidecar(cmd.Context()) },
 	}
+	a.handedFlag(cmd)
+	return cmd
 }
 
 func (a *app) runSidecar(ctx context.Context) error {
@@ -37,7 +41,7 @@ func (a *app) runSidecar(ctx context.Context) error {
 	// the log must not end the sidecar too. Caught, not ignored: browsers would
 	// inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	cfg, _, err := a.settings()
+	cfg, err := a.handedSettings()
 	if err != nil {
 		return err
 	}
@@ -66,14 +70,14 @@ func (a *app) holderCommand() *cobra.Command {
 
 // daemonCommand is what up --background leaves running.
 func (a *app) daemonCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:    "daemon",
 		Short:  "Run the daemon without a screen",
 		Hidden: true,
 		Args:   arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // whoever started it has gone
-			cfg, _, err := a.settings()
+			cfg, err := a.handedSettings()
 			if err != nil {
 				return err
 			}
@@ -91,6 +95,8 @@ func (a *app) daemonCommand() *cobra.Command {
 			})
 		},
 	}
+	a.handedFlag(cmd)
+	return cmd
 }
 
 // runDaemon runs the daemon with a sidecar made of this same program.
@@ -100,12 +106,12 @@ func (a *app) runDaemon(ctx context.Context, home *store.Home, cfg *config.Confi
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	command, err := a.self(home, "sidecar")
+	command, input, err := a.self(home, "sidecar")
 	if err != nil {
 		return err
 	}
 	return daemon.Run(ctx, daemon.Options{
-		Home: home, Command: command, KeepLogs: cfg.Retention.Logs.Std(),
+		Home: home, Command: command, Input: input, KeepLogs: cfg.Retention.Logs.Std(),
 		Logger: a.processLogger(log), OnState: onState,
 	})
 }
@@ -119,19 +125,48 @@ func (a *app) processLogger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
-// self is the command that runs another part of tapin on the same home with the
-// same settings. It answers in JSON, so that its failure can be told as it is.
-func (a *app) self(home *store.Home, part string) ([]string, error) {
+// self is the command that runs another part of tapin on the same home, and the
+// settings given by flags, which are for its standard input: a command line is
+// for every user of the machine to read. It answers in JSON, so that its
+// failure can be told as it is.
+func (a *app) self(home *store.Home, part string) (command []string, input []byte, err error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	command := []string{program, "--json", "--home", home.Path()}
+	command = []string{program, "--json", "--home", home.Path()}
 	if a.verbose {
 		command = append(command, "--verbose")
 	}
-	for _, s := range a.set {
-		command = append(command, "--set", s)
+	command = append(command, part)
+	if len(a.set) == 0 {
+		return command, nil, nil
 	}
-	return append(command, part), nil
+	input, err = json.Marshal(a.set)
+	return append(command, "--"+handedFlag), input, err
+}
+
+const handedFlag = "settings-from-stdin"
+
+func (a *app) handedFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.handed, handedFlag, false, "read further settings from standard input, as a JSON list of key=value")
+	if err := cmd.Flags().MarkHidden(handedFlag); err != nil {
+		panic(err) // a flag that does not exist: a mistake in this package
+	}
+}
+
+// maxHanded is more than a command line can hold.
+const maxHanded = 4 << 20
+
+// handedSettings are the settings with those that self handed over.
+func (a *app) handedSettings() (*config.Config, error) {
+	if a.handed {
+		var set []string
+		if err := json.NewDecoder(io.LimitReader(a.env.Stdin, maxHanded)).Decode(&set); err != nil {
+			return nil, fault.New(fault.InvalidRequest, "read settings", "standard input holds no JSON list of key=value")
+		}
+		a.set = append(a.set, set...)
+	}
+	cfg, _, err := a.settings()
+	return cfg, err
 }

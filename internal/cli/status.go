@@ -3,12 +3,15 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tapin/internal/api"
 	"tapin/internal/daemon"
+	"tapin/internal/fault"
+	"tapin/internal/store"
 )
 
 type statusAnswer struct {
@@ -31,7 +34,7 @@ func (a *app) statusCommand() *cobra.Command {
 }
 
 func (a *app) status(ctx context.Context) error {
-	home, err := a.existingHome()
+	home, trouble, err := a.runningHome()
 	if err != nil {
 		return err
 	}
@@ -39,6 +42,9 @@ func (a *app) status(ctx context.Context) error {
 		return a.notRunning()
 	}
 	defer func() { _ = home.Close() }()
+	if trouble != nil && (home.Private() != nil || !isRunning(home)) {
+		return a.statusInTrouble(home, trouble)
+	}
 	client, err := a.clientOf(ctx, home, checkLock)
 	if err != nil {
 		return err
@@ -60,6 +66,33 @@ func (a *app) status(ctx context.Context) error {
 		return err
 	}
 	return a.answer(answer, func() { a.tellStatus(answer) })
+}
+
+func isRunning(home *store.Home) bool {
+	running, err := daemon.Find(home)
+	return err == nil && running != daemon.Running{}
+}
+
+// statusInTrouble tells what runs in a home that others can write to. Nothing
+// is asked of it: an address found there may be a stranger's, who would be sent
+// the token.
+func (a *app) statusInTrouble(home *store.Home, trouble error) error {
+	running, err := daemon.Find(home)
+	if err != nil || running == (daemon.Running{}) {
+		return trouble
+	}
+	answer := struct {
+		Daemon  int    `json:"daemon_pid,omitempty"`
+		Sidecar int    `json:"sidecar_pid,omitempty"`
+		Home    string `json:"home"`
+		Trouble string `json:"trouble"`
+		Hint    string `json:"hint"`
+	}{running.Daemon, running.Sidecar, home.Path(), fault.Of(trouble).Details(), fault.Of(trouble).Advice()}
+	return a.answer(answer, func() {
+		p := a.paint(a.env.Stdout)
+		a.rows(row{"tapin", fmt.Sprintf("%s daemon %d, sidecar %d; nothing more is asked of it", p.bang(), running.Daemon, running.Sidecar)},
+			row{"home", p.bang() + " " + clean(answer.Trouble)}, row{"", clean(answer.Hint)})
+	})
 }
 
 func (a *app) tellStatus(s statusAnswer) {
@@ -90,6 +123,9 @@ func (a *app) tellStatus(s statusAnswer) {
 	}
 	for _, d := range s.Session.Dialogs {
 		rows = append(rows, row{"dialog", p.bang() + " " + clean(d.Kind) + ": " + clean(d.Message)})
+	}
+	for _, q := range s.Session.Questions {
+		rows = append(rows, row{"asks for", p.bang() + " " + clean(strings.TrimSpace(strings.ReplaceAll(q.Kind, "_", " ")+" "+q.Name))})
 	}
 	if !s.Session.Deadline.IsZero() {
 		rows = append(rows, row{"ends", "in " + time.Until(s.Session.Deadline).Round(time.Second).String()})

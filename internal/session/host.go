@@ -35,6 +35,7 @@ type Options struct {
 	Policy    egress.Policy // what pages may reach
 	Look      page.Look     // what browsers look like unless a start says otherwise
 	Downloads string        // folder under which each session gets its own; empty refuses downloads
+	Uploads   string        // folder that files for pages are taken from; empty refuses uploads
 	// OnBlock hears of every request the network guard refused; it must be quick.
 	OnBlock func(egress.Block)
 	Logger  *slog.Logger
@@ -57,9 +58,10 @@ type Host struct {
 	records *records
 	log     *slog.Logger
 
-	life   context.Context //nolint:containedctx // the host's own life, which bounds starts and reconnects
+	news   chan event.Event // surprises that wait to be told
+	life   context.Context  //nolint:containedctx // the host's own life, which bounds starts and reconnects
 	stop   context.CancelFunc
-	starts sync.WaitGroup
+	starts sync.WaitGroup // those under way, and the one who tells news
 
 	mu       sync.Mutex
 	sessions map[string]*Session
@@ -91,6 +93,8 @@ func New(deps Deps, opts *Options) (*Host, error) {
 	h.rules = rules
 	h.life, h.stop = context.WithCancel(context.Background())
 	h.records = newRecords(deps.Home, deps.Pump)
+	h.news = make(chan event.Event, maxNews)
+	h.starts.Go(func() { h.tellNews(h.life) })
 	return h, nil
 }
 
@@ -175,7 +179,11 @@ func (h *Host) launch(ctx context.Context, provider browser.Provider, rec *recor
 
 // open takes the tabs of a browser.
 func (h *Host) open(ctx context.Context, inst browser.Instance, rec *record, recipes page.Recipes) (view, error) {
-	tabs, err := page.Open(ctx, inst, &page.Options{Look: rec.Look, Recipes: recipes, OnBlock: h.opts.OnBlock, Logger: h.log})
+	id := rec.ID
+	tabs, err := page.Open(ctx, inst, &page.Options{
+		Look: rec.Look, Recipes: recipes, OnBlock: h.opts.OnBlock, Logger: h.log,
+		OnSurprise: func(s page.Surprise) { h.surprised(id, s) },
+	})
 	if err != nil {
 		_ = inst.Release()
 		return view{}, err

@@ -1,6 +1,10 @@
 package session
 
-import "time"
+import (
+	"time"
+
+	"tapin/internal/page"
+)
 
 // StartOptions are what a caller may ask of a new session. The zero value is a
 // blank page in the default provider.
@@ -41,6 +45,14 @@ type Status struct {
 	Title   string
 	Tabs    []Tab
 	Dialogs []Dialog
+
+	Questions []Question // dialogs aside
+}
+
+// Question is something beside a dialog that a page asks the person at the browser.
+type Question struct {
+	TabID string
+	page.Question
 }
 
 // Tab is one page of the session.

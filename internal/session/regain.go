@@ -39,6 +39,9 @@ func (h *Host) watch(s *Session) {
 			h.log.Warn("a session could not be ended at its deadline", "session", s.ID(), "error", err)
 		}
 	})
+	s.mu.Lock()
+	s.watched = true
+	s.mu.Unlock()
 	go func() {
 		for {
 			conn := s.view().inst.Conn()

@@ -26,6 +26,8 @@ type Session struct {
 
 	mu      sync.Mutex
 	now     view
+	shown   chan struct{} // closed when another view takes the place of a lost one, then replaced
+	watched bool          // somebody mends its line
 	info    Info
 	closing bool
 	touched time.Time
@@ -38,7 +40,7 @@ type Session struct {
 func newSession(h *Host, p browser.Provider, v view, rec *record) *Session {
 	return &Session{
 		host: h, provider: p, now: v, rec: rec,
-		turn: make(chan struct{}, 1), over: make(chan struct{}), touched: rec.LastUsedAt,
+		turn: make(chan struct{}, 1), over: make(chan struct{}), shown: make(chan struct{}), touched: rec.LastUsedAt,
 		info: Info{
 			ID: rec.ID, Provider: rec.Ref.Provider, Generation: rec.Generation,
 			StartedAt: rec.StartedAt, LastUsedAt: rec.LastUsedAt, Deadline: rec.Deadline,
@@ -83,9 +85,9 @@ func (s *Session) Reload(ctx context.Context) (page.Navigation, error) {
 
 // Screenshot takes a picture of the tab in front.
 func (s *Session) Screenshot(ctx context.Context, o page.ShotOptions) (page.Image, error) {
-	return act(ctx, s, "session.screenshot", func(ctx context.Context, t *page.Tab) (page.Image, string, error) {
+	return act(ctx, s, "session.screenshot", func(ctx context.Context, t *page.Tab) (page.Image, note, error) {
 		shot, err := t.Screenshot(ctx, o)
-		return shot, shot.URL, err
+		return shot, note{address: shot.URL}, err
 	})
 }
 
@@ -103,6 +105,11 @@ func (s *Session) Status(ctx context.Context) (Status, error) {
 		if d := t.Dialog(); d != nil {
 			status.Dialogs = append(status.Dialogs, Dialog{TabID: t.ID(), Kind: d.Kind, Message: d.Message})
 		}
+		for _, q := range t.Pending() {
+			if q.Kind != page.AskDialog {
+				status.Questions = append(status.Questions, Question{TabID: t.ID(), Question: q})
+			}
+		}
 	}
 	if n := len(status.Tabs); n > 0 {
 		status.Tabs[n-1].Active = true
@@ -111,36 +118,49 @@ func (s *Session) Status(ctx context.Context) (Status, error) {
 }
 
 func move(ctx context.Context, s *Session, what string, fn func(context.Context, *page.Tab) (page.Navigation, error)) (page.Navigation, error) {
-	return act(ctx, s, what, func(ctx context.Context, t *page.Tab) (page.Navigation, string, error) {
+	return act(ctx, s, what, func(ctx context.Context, t *page.Tab) (page.Navigation, note, error) {
 		nav, err := fn(ctx, t)
-		return nav, nav.URL, err
+		return nav, note{address: nav.URL}, err
 	})
 }
 
-// act is one operation: it waits for its turn, runs in the tab in front, and
-// leaves a line in the journal. fn returns the address it ended on beside its result.
-func act[R any](ctx context.Context, s *Session, what string, fn func(context.Context, *page.Tab) (R, string, error)) (R, error) {
+// note is what the journal may know of an operation: the address it ended on,
+// of which only the origin is kept, and how much there was of something.
+type note struct {
+	address string
+	counts  counts
+}
+
+type counts = map[string]int
+
+// act is one operation in the tab in front.
+func act[R any](ctx context.Context, s *Session, what string, fn func(context.Context, *page.Tab) (R, note, error)) (R, error) {
+	return turn(ctx, s, what, func(ctx context.Context) (R, note, error) {
+		tab, err := s.view().tabs.Front(ctx)
+		if err != nil {
+			var none R
+			return none, note{}, err
+		}
+		return fn(ctx, tab)
+	})
+}
+
+// turn is one operation: it waits for its turn, and leaves a line in the journal.
+func turn[R any](ctx context.Context, s *Session, what string, fn func(context.Context) (R, note, error)) (R, error) {
 	var none R
 	began := time.Now()
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-s.over:
-		return none, s.gone()
-	case <-ctx.Done():
-		return none, ctx.Err()
+	if err := s.await(ctx); err != nil {
+		return none, err
 	}
+	defer func() { <-s.turn }()
 	if err := s.use(began); err != nil {
 		return none, err
 	}
-	tab, err := s.view().tabs.Front(ctx)
-	var result R
-	var address string
-	if err == nil {
-		result, address, err = fn(ctx, tab)
+	result, noted, err := fn(ctx)
+	entry := event.Entry{
+		At: began, Who: "agent", What: what, Session: s.ID(), Counts: noted.counts, Took: time.Since(began), Outcome: outcome(err),
 	}
-	entry := event.Entry{At: began, Who: "agent", What: what, Session: s.ID(), Took: time.Since(began), Outcome: outcome(err)}
-	if origin, bad := site.Origin(address); bad == nil {
+	if origin, bad := site.Origin(noted.address); bad == nil {
 		entry.Origin = origin
 	}
 	s.host.journal(entry)
@@ -148,6 +168,34 @@ func act[R any](ctx context.Context, s *Session, what string, fn func(context.Co
 		return none, err
 	}
 	return result, nil
+}
+
+// await takes the turn. Whoever gets it while the line to the browser is cut
+// leaves it to the one who mends the line, and waits for that.
+func (s *Session) await(ctx context.Context) error {
+	for {
+		select {
+		case s.turn <- struct{}{}:
+		case <-s.over:
+			return s.gone()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		s.mu.Lock()
+		conn, shown, watched := s.now.inst.Conn(), s.shown, s.watched
+		s.mu.Unlock()
+		if conn.Err() == nil || !watched {
+			return nil
+		}
+		<-s.turn
+		select {
+		case <-shown:
+		case <-s.over:
+			return s.gone()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // use refuses an ending session, and notes that this one is in use.
@@ -188,6 +236,8 @@ func (s *Session) show(next view) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = next
+	close(s.shown)
+	s.shown = make(chan struct{})
 }
 
 // close turns newcomers away and lets go of the tabs; what is under way fails

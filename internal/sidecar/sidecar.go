@@ -113,6 +113,7 @@ func assemble(o Options, control string) (*sidecar, error) {
 		Policy:    policy(o.Config, control),
 		Look:      page.Look{Locale: o.Config.Browser.Locale, Timezone: o.Config.Browser.Timezone},
 		Downloads: filepath.Join(o.Home.Path(), "downloads"),
+		Uploads:   config.Under(o.Home.Path(), o.Config.Uploads),
 		OnBlock:   countBlocks(registry),
 		Logger:    o.Logger,
 	})

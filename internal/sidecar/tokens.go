@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"tapin/internal/apiserver"
@@ -26,6 +27,9 @@ func readTokens(home *store.Home) (apiserver.FixedTokens, error) {
 		file, name string
 		role       apiserver.Role
 	}{{AgentTokenFile, "agent", apiserver.Agent}, {OwnerTokenFile, "owner", apiserver.Owner}} {
+		if err := checkToken(home, t.file); err != nil {
+			return nil, err
+		}
 		raw, err := home.Read(t.file)
 		if errors.Is(err, fs.ErrNotExist) {
 			raw = []byte(rand.Text() + rand.Text() + "\n") // 256 bits
@@ -42,4 +46,26 @@ func readTokens(home *store.Home) (apiserver.FixedTokens, error) {
 		tokens = append(tokens, apiserver.Token{Name: t.name, Role: t.role, Value: secret.New(value)})
 	}
 	return tokens, nil
+}
+
+// checkToken refuses a token that others may have read: closing the file would
+// not take it from them.
+func checkToken(home *store.Home, file string) error {
+	info, err := home.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fault.Wrap(fault.Internal, "read "+file, err)
+	}
+	path := filepath.Join(home.Path(), file)
+	if !info.Mode().IsRegular() {
+		return fault.New(fault.InvalidRequest, "", "%s is no ordinary file", path).
+			WithHint("Remove it; a new one is made at the next start.")
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return fault.New(fault.Forbidden, "", "%s is open to other users (mode %04o)", path, mode).
+			WithHint("Delete it and start tapin again, which makes a new one: others may have read it.")
+	}
+	return nil
 }

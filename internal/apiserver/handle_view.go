@@ -1,0 +1,75 @@
+package apiserver
+
+import (
+	"tapin/internal/api"
+	"tapin/internal/page"
+	"tapin/internal/session"
+)
+
+func (s *Server) snapshot(c *call, q *api.SnapshotQuery) (*api.SnapshotAnswer, error) {
+	on, err := s.session(c)
+	if err != nil {
+		return nil, err
+	}
+	outline, err := on.Snapshot(c.r.Context(), page.SnapshotOptions{MaxChars: q.MaxChars, Interactive: q.Interactive})
+	if err != nil {
+		return nil, err
+	}
+	return &api.SnapshotAnswer{
+		SessionID: on.Info().ID, Snapshot: outline.Text, Truncated: outline.Truncated, URL: outline.URL, Title: outline.Title,
+	}, nil
+}
+
+func (s *Server) text(c *call, q *api.TextQuery) (*api.TextAnswer, error) {
+	on, err := s.session(c)
+	if err != nil {
+		return nil, err
+	}
+	text, truncated, err := on.Text(c.r.Context(), q.MaxChars)
+	if err != nil {
+		return nil, err
+	}
+	return &api.TextAnswer{SessionID: on.Info().ID, Text: text, Truncated: truncated}, nil
+}
+
+func (s *Server) tabs(c *call, _ *nothing) (*api.TabsAnswer, error) {
+	on, err := s.session(c)
+	if err != nil {
+		return nil, err
+	}
+	now, err := on.Status(c.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return &api.TabsAnswer{SessionID: now.ID, Tabs: tabsOf(now)}, nil
+}
+
+func tabsOf(now session.Status) []api.Tab {
+	tabs := []api.Tab{}
+	for _, t := range now.Tabs {
+		tabs = append(tabs, api.Tab{TabID: t.ID, URL: t.URL, Title: t.Title, Active: t.Active})
+	}
+	return tabs
+}
+
+func questionsOf(asked []session.Question) []api.Question {
+	var out []api.Question
+	for _, q := range asked {
+		out = append(out, api.Question{TabID: q.TabID, Kind: q.Kind, Origin: q.Origin, Name: q.Name, Realm: q.Realm, Multiple: q.Multiple})
+	}
+	return out
+}
+
+func (s *Server) downloads(c *call, _ *nothing) (*api.Downloads, error) {
+	on, err := s.session(c)
+	if err != nil {
+		return nil, err
+	}
+	answer := &api.Downloads{SessionID: on.Info().ID, Downloads: []api.Download{}}
+	for _, d := range on.Downloads() {
+		answer.Downloads = append(answer.Downloads, api.Download{
+			DownloadID: d.ID, Name: d.Name, URL: d.URL, Bytes: d.Bytes, Total: d.Total, State: d.State, Path: d.Path,
+		})
+	}
+	return answer, nil
+}
