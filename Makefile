@@ -13,7 +13,7 @@ LDFLAGS := -s -w -X tapin/internal/cli.version=$(VERSION)
 TOOLS   := bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help up down build setup test race lint fmt vuln fuzz chaos soak bench bench-smoke tools clean go cc
+.PHONY: help up down build setup test race lint fmt vuln fuzz chaos soak bench bench-hands bench-smoke tools clean go cc
 
 help: ## list these commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -70,6 +70,10 @@ soak: setup ## the long-running tests: memory and speed must stay flat
 bench: setup build ## measure, interleaved with a floor; prints one table
 	@if [ -d bench ]; then $(GO) run ./bench; \
 	  else echo "bench: no bench/ folder; running Go's benchmarks"; $(GO) test -run '^$$' -bench . -benchmem -p 1 $(PKGS); fi
+
+bench-hands: setup build ## click through hard pages beside playwright-core (needs Node and npm)
+	@cd bench/peers && npm install --no-package-lock --no-audit --no-fund --silent
+	@$(GO) run ./bench -hands -rounds 5
 
 bench-smoke: setup build ## only check that the benchmarks still run
 	@if [ -d bench ]; then $(GO) run ./bench -smoke; \

@@ -39,13 +39,24 @@ func main() {
 	smoke := flag.Bool("smoke", false, "one round of each, to see that it still runs")
 	rounds := flag.Int("rounds", 15, "rounds of each measurement")
 	binary := flag.String("tapin", "bin/tapin", "the program to measure")
+	sideBySide := flag.Bool("hands", false, "click through the hard pages beside playwright-core instead")
 	flag.Parse()
 	if *smoke {
 		*rounds = 1
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *binary, *rounds, *smoke); err != nil {
+	work := func() error { return run(ctx, *binary, *rounds, *smoke) }
+	if *sideBySide {
+		work = func() error {
+			chromium, err := findChromium()
+			if err != nil {
+				return err
+			}
+			return hands(ctx, *binary, chromium, *rounds)
+		}
+	}
+	if err := work(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
