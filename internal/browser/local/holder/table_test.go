@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -153,7 +154,7 @@ func FuzzGlanceAgreesWithTheDecoder(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		id, method := look(raw)
 		var e envelope
-		if json.Unmarshal(raw, &e) != nil || bytes.Count(raw, []byte(`"id"`)) > 1 || bytes.Count(raw, []byte(`"method"`)) > 1 || bytes.ContainsRune(raw, '\\') || bytes.Contains(bytes.ToLower(raw), []byte(`"id"`)) != bytes.Contains(raw, []byte(`"id"`)) {
+		if !utf8.Valid(raw) || json.Unmarshal(raw, &e) != nil || bytes.Count(raw, []byte(`"id"`)) > 1 || bytes.Count(raw, []byte(`"method"`)) > 1 || bytes.ContainsRune(raw, '\\') || bytes.Contains(bytes.ToLower(raw), []byte(`"id"`)) != bytes.Contains(raw, []byte(`"id"`)) {
 			return // not what either end writes
 		}
 		if strings.HasPrefix(string(raw), `{"id":`) && !strings.Contains(string(raw[:min(len(raw), 40)]), `,"method":"`) {
