@@ -84,6 +84,22 @@ type Ref struct {
 // State is what makes a browser logged in.
 type State struct {
 	Cookies []Cookie
+	Origins []OriginState // by origin, in its order; each origin at most once
+}
+
+// OriginState is what one origin has stored, seen as the top-level page. A part
+// that is nil is not known, or is to be left alone; one that is empty is empty.
+type OriginState struct {
+	Origin    string
+	Local     []Item // localStorage, in the order of its keys
+	Session   []Item // sessionStorage of the tab in front, in the order of its keys
+	Databases []byte // IndexedDB as the page engine encodes it: typed, opaque JSON
+}
+
+// Item is one entry of a web storage. Keys may be secrets too.
+type Item struct {
+	Key   secret.Text
+	Value secret.Text
 }
 
 // News that do not come from the browser itself but from what stands around
