@@ -13,3 +13,6 @@ func (t *Tab) ClickBy(ctx context.Context, rung string, l Locator) (effect strin
 	}
 	return t.rung(ctx, rung, l, o, time.Now().Add(5*time.Second))
 }
+
+// KeptAddress is what an observation keeps of an address.
+func KeptAddress(address string) string { return keptAddress(address) }
