@@ -65,7 +65,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 
 // JournalOptions are the settings of a journal; nil means the defaults.
 type JournalOptions struct {
-	Days   int // how many days are kept, today included; 0 means 30
+	Days   int // how many days are kept, today included; 0 means 30, less than 0 for ever
 	Logger *slog.Logger
 }
 
@@ -86,7 +86,7 @@ func NewJournal(home *store.Home, opts *JournalOptions) *Journal {
 	if opts != nil {
 		j.opts = *opts
 	}
-	if j.opts.Days <= 0 {
+	if j.opts.Days == 0 {
 		j.opts.Days = defaultJournalDays
 	}
 	if j.opts.Logger == nil {
@@ -166,6 +166,9 @@ func (j *Journal) turnTo(at time.Time) error {
 	}
 	j.log, j.day = log, day
 
+	if j.opts.Days < 0 {
+		return nil
+	}
 	days, err := j.days()
 	if err != nil {
 		return err

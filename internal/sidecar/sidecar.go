@@ -133,6 +133,8 @@ func (s *sidecar) run(ctx context.Context, listener net.Listener, control string
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	tasks.Go(func() { s.schedule.Run(background) })
 	tasks.Go(func() { s.pump.Run(background) })
+	letters := event.NewLetterbox(s.opts.Home, s.opts.Logger)
+	tasks.Go(func() { letters.Run(background, s.pump) })
 	tasks.Go(s.warmUp)
 
 	err := s.recover(ctx)
@@ -191,4 +193,11 @@ func policy(c *config.Config, control string) egress.Policy {
 	return p
 }
 
-func days(d config.Duration) int { return int(d.Std() / (24 * time.Hour)) }
+// days is a time in whole days, rounded up; 0 means for ever and is less than none.
+func days(d config.Duration) int {
+	const day = 24 * time.Hour
+	if d <= 0 {
+		return -1
+	}
+	return int((d.Std() + day - 1) / day)
+}
