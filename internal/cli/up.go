@@ -104,7 +104,7 @@ func (s *screen) foreground(ctx context.Context) error {
 				s.running()
 				continue
 			}
-			if shown {
+			if shown || st.Phase == daemon.Restarting {
 				s.change(st)
 			}
 		}

@@ -109,6 +109,13 @@ func (c *child) awaitReady(ctx context.Context) error {
 	}
 }
 
+// gaveReason reports whether the sidecar said itself why it cannot serve.
+func (c *child) gaveReason() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.said != nil
+}
+
 // cause is why the sidecar ended, in its own words where it had any.
 func (c *child) cause() error {
 	c.mu.Lock()

@@ -6,6 +6,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,18 +15,10 @@ import (
 	"time"
 
 	"tapin/internal/api"
+	"tapin/internal/event"
 	"tapin/internal/fault"
 	"tapin/internal/secret"
 	"tapin/internal/store"
-)
-
-const (
-	// readyWithin bounds the start, which reconnects to the browsers of an
-	// earlier run before it serves.
-	readyWithin = 60 * time.Second
-	// endWithin is longer than the five seconds that the sidecar gives itself,
-	// so that the inner bound ends first.
-	endWithin = 6 * time.Second
 )
 
 // Options are what a daemon runs with. Home and Command are required.
@@ -62,13 +55,22 @@ type State struct {
 
 // Run keeps a sidecar running until ctx ends, and then ends it. It returns nil
 // on an orderly end, and fault.Busy if another daemon has the home. A sidecar
-// that cannot even start the first time is not tried again: what it said is
-// the error.
-func Run(ctx context.Context, o Options) error {
-	d := &daemon{opts: o, log: o.Logger}
+// that says why it cannot start the first time is not tried again: its reason
+// is the error. One that fails again and again is given up, and the owner is
+// told when the next one serves.
+func Run(ctx context.Context, o Options) error { return newDaemon(o).run(ctx) }
+
+func newDaemon(o Options) *daemon {
+	d := &daemon{opts: o, log: o.Logger, rhythm: usual()}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
+	d.letters = event.NewLetterbox(o.Home, d.log)
+	return d
+}
+
+func (d *daemon) run(ctx context.Context) error {
+	o := d.opts
 	unlock, ok, err := o.Home.TryLock(daemonLock)
 	if err != nil {
 		return err
@@ -93,6 +95,8 @@ func Run(ctx context.Context, o Options) error {
 type daemon struct {
 	opts     Options
 	log      *slog.Logger
+	letters  *event.Letterbox
+	rhythm   rhythm
 	restarts int
 	served   bool // whether any sidecar ever became ready
 }
@@ -113,19 +117,22 @@ func (d *daemon) takeOver(ctx context.Context) error {
 }
 
 func (d *daemon) supervise(ctx context.Context, log io.Writer) error {
-	var pace pacer
+	pace := pacer{rhythm: d.rhythm}
 	for {
-		healthy, err := d.serve(ctx, log)
+		was, err := d.serve(ctx, log)
 		if ctx.Err() != nil {
 			d.log.Info("ended")
 			return nil
 		}
-		if !d.served {
+		if was.final && !d.served {
 			return err
 		}
 		d.restarts++
-		pause := pace.next(healthy)
-		d.log.Warn("the sidecar ended", "cause", err, "after", healthy, "restart_in", pause)
+		pause, failures := pace.next(was, time.Now())
+		if failures > 0 {
+			return d.giveUp(failures, err)
+		}
+		d.log.Warn("the sidecar ended", "cause", err, "after", was.healthy, "restart_in", pause)
 		d.tell(State{Phase: Restarting, Cause: err, Pause: pause})
 		select {
 		case <-time.After(pause):
@@ -135,22 +142,52 @@ func (d *daemon) supervise(ctx context.Context, log io.Writer) error {
 	}
 }
 
-// serve runs one sidecar from its start to its end. It returns how long that
-// one was healthy, and why it ended.
-func (d *daemon) serve(ctx context.Context, log io.Writer) (healthy time.Duration, err error) {
+// giveUp leaves word for the owner and says why.
+func (d *daemon) giveUp(failures int, cause error) error {
+	f := fault.New(fault.Busy, "keep tapin running", "the sidecar failed %d times within %v and was given up; the last time: %w",
+		failures, d.rhythm.window, cause).WithHint("See logs/sidecar.log in tapin's home, then start it again with tapin up.")
+	d.log.Error("gave up on the sidecar", "failures", failures, "cause", cause)
+	told := event.Trouble{
+		Details: fmt.Sprintf("The sidecar failed %d times within %v and was given up.", failures, d.rhythm.window),
+		Hint:    "See logs/sidecar.log in tapin's home.", Count: failures,
+	}
+	if err := d.leave(event.DaemonGaveUp, store.NewID("dmn"), told); err != nil {
+		d.log.Error("the owner could not be left a word about it", "error", err)
+	}
+	return f
+}
+
+// leave tells the feed something by letter.
+func (d *daemon) leave(kind, id string, data any) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	return d.letters.Leave(event.Event{ID: id, Version: 1, Type: kind, Data: raw})
+}
+
+// life is how one sidecar fared.
+type life struct {
+	ready   bool
+	healthy time.Duration // since it was ready
+	final   bool          // trying again would only fail again
+}
+
+// serve runs one sidecar from its start to its end, and says why it ended.
+func (d *daemon) serve(ctx context.Context, log io.Writer) (was life, err error) {
 	// The address of an earlier sidecar may be somebody else's by now, and
 	// clients send a token there.
 	if err := d.opts.Home.RemoveAll(addressFile); err != nil {
-		return 0, err
+		return life{final: true}, err
 	}
 	c, err := start(d.opts.Command, d.opts.Input, log)
 	if err != nil {
-		return 0, err
+		return life{final: true}, err
 	}
 	d.log.Info("started a sidecar", "pid", c.pid())
 	d.tell(State{Phase: Starting, PID: c.pid()})
 
-	starting, cancel := context.WithTimeout(ctx, readyWithin)
+	starting, cancel := context.WithTimeout(ctx, d.rhythm.ready)
 	err = c.awaitReady(starting)
 	cancel()
 	var control string
@@ -158,12 +195,12 @@ func (d *daemon) serve(ctx context.Context, log io.Writer) (healthy time.Duratio
 		control, err = Control(d.opts.Home)
 	}
 	if err == nil {
-		d.served = true
+		d.served, was.ready = true, true
 		began := time.Now()
 		d.log.Info("the sidecar is ready", "pid", c.pid(), "control", control)
 		d.tell(State{Phase: Ready, PID: c.pid(), Control: control})
 		err = d.watch(ctx, c, control)
-		healthy = time.Since(began)
+		was.healthy = time.Since(began)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -174,7 +211,8 @@ func (d *daemon) serve(ctx context.Context, log io.Writer) (healthy time.Duratio
 	default:
 		c.kill()
 	}
-	return healthy, err
+	was.final = c.gaveReason()
+	return was, err
 }
 
 // watch returns why the sidecar can no longer be relied on.
@@ -188,7 +226,7 @@ func (d *daemon) watch(ctx context.Context, c *child, control string) error {
 	silent := make(chan error, 1)
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		silent <- watchHealth(watching, func(ctx context.Context) error {
+		silent <- d.rhythm.watchHealth(watching, func(ctx context.Context) error {
 			_, err := client.Health(ctx)
 			return err
 		})
@@ -210,60 +248,6 @@ func (d *daemon) tell(s State) {
 	if d.opts.OnState != nil {
 		d.opts.OnState(s)
 	}
-}
-
-// The rhythm of looking after a sidecar. One that does not answer for
-// silentFor is given up: its browsers go on without it.
-const (
-	pollEvery   = 3 * time.Second
-	pollTimeout = 4 * time.Second
-	silentFor   = 15 * time.Second
-)
-
-// watchHealth returns when the sidecar has not answered for silentFor. The time
-// runs from the first question without an answer, not from the last answer: a
-// machine that was asleep must not cost a healthy sidecar its life.
-func watchHealth(ctx context.Context, ask func(context.Context) error) error {
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	var since time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-		asked := time.Now()
-		asking, cancel := context.WithTimeout(ctx, pollTimeout)
-		err := ask(asking)
-		cancel()
-		switch {
-		case err == nil:
-			since = time.Time{}
-		case since.IsZero():
-			since = asked
-		case time.Since(since) >= silentFor:
-			return fmt.Errorf("it did not answer for %v", silentFor)
-		}
-	}
-}
-
-// pauses are how long to wait before each start after the one before failed.
-var pauses = []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second}
-
-// steady is how long a sidecar must have been healthy to begin at the first pause again.
-const steady = time.Minute
-
-// pacer decides how soon to start again.
-type pacer struct{ tries int }
-
-func (p *pacer) next(healthy time.Duration) time.Duration {
-	if healthy >= steady {
-		p.tries = 0
-	}
-	pause := pauses[min(p.tries, len(pauses)-1)]
-	p.tries++
-	return pause
 }
 
 var errNoAddress = errors.New("it does not say where it listens")

@@ -15,12 +15,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"tapin/internal/event"
 	"tapin/internal/fault"
 	"tapin/internal/store"
 )
@@ -47,6 +46,19 @@ func standIn(path, how string) int {
 		return 1
 	}
 	defer home.Close()
+	if trouble, first := strings.CutPrefix(how, "first: "); first {
+		if how = ""; home.Create("first", nil) == nil {
+			how = trouble
+		}
+	}
+	switch how {
+	case "crash":
+		return 3
+	case "hang":
+		<-make(chan struct{})
+	case "stop":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	}
 	if input, err := io.ReadAll(os.Stdin); err != nil || home.Write("input", input) != nil {
 		return 1
 	}
@@ -87,18 +99,23 @@ type run struct {
 
 func begin(t *testing.T, home *store.Home, how string) *run {
 	t.Helper()
+	return beginAt(t, home, how, usual())
+}
+
+func beginAt(t *testing.T, home *store.Home, how string, at rhythm) *run {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	r := &run{home: home, states: make(chan State, 100), stop: stop, done: make(chan error, 1)}
-	go func() {
-		r.done <- Run(ctx, Options{
-			Home: home, Command: []string{self, "stand-in", home.Path(), how},
-			OnState: func(s State) { r.states <- s },
-		})
-	}()
+	d := newDaemon(Options{
+		Home: home, Command: []string{self, "stand-in", home.Path(), how},
+		OnState: func(s State) { r.states <- s },
+	})
+	d.rhythm = at
+	go func() { r.done <- d.run(ctx) }()
 	t.Cleanup(func() {
 		stop()
 		select {
@@ -179,12 +196,82 @@ func TestAKilledSidecarIsStartedAgain(t *testing.T) {
 	r := begin(t, openHome(t), "")
 	first := r.await(t, Ready)
 	kill(first.PID)
-	if again := r.await(t, Restarting); again.Pause != pauses[0] || again.Cause == nil || !strings.Contains(again.Cause.Error(), "killed") {
+	if again := r.await(t, Restarting); again.Pause != usual().pauses[0] || again.Cause == nil || !strings.Contains(again.Cause.Error(), "killed") {
 		t.Fatalf("restarting: %+v", again)
 	}
 	second := r.await(t, Ready)
 	if second.PID == first.PID || second.Restarts != 1 {
 		t.Fatalf("first %+v, then %+v", first, second)
+	}
+}
+
+func TestASidecarThatFailsBeforeItIsReadyIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	impatient := usual()
+	impatient.ready = 500 * time.Millisecond
+	for name, tt := range map[string]struct {
+		how, cause string
+		rhythm     rhythm
+	}{
+		"one that ends without a word": {"crash", "exit status 3", usual()},
+		"one that hangs":               {"hang", "not ready in time", impatient},
+		"one that was stopped":         {"stop", "not ready in time", impatient},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := beginAt(t, openHome(t), "first: "+tt.how, tt.rhythm)
+			first := r.await(t, Starting)
+			if again := r.await(t, Restarting); again.Cause == nil || !strings.Contains(again.Cause.Error(), tt.cause) {
+				t.Fatalf("restarting: %+v", again)
+			}
+			gone(t, first.PID)
+		})
+	}
+}
+
+func TestASidecarThatHangsWhileItServesIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	impatient := usual()
+	impatient.poll, impatient.answer, impatient.silent = 20*time.Millisecond, 50*time.Millisecond, 300*time.Millisecond
+	r := beginAt(t, openHome(t), "", impatient)
+	first := r.await(t, Ready)
+	if err := syscall.Kill(first.PID, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if again := r.await(t, Restarting); again.Cause == nil || !strings.Contains(again.Cause.Error(), "did not answer") {
+		t.Fatalf("restarting: %+v", again)
+	}
+	gone(t, first.PID)
+	r.await(t, Ready)
+}
+
+func TestASidecarThatAlwaysFailsIsGivenUpAndTheOwnerHearsOfIt(t *testing.T) {
+	t.Parallel()
+	home := openHome(t)
+	hasty := usual()
+	hasty.pauses = []time.Duration{time.Millisecond}
+	r := beginAt(t, home, "crash", hasty)
+	err := <-r.done
+	r.done <- err
+	if !errors.Is(err, fault.Busy) || !strings.Contains(err.Error(), "failed 10 times") || !strings.Contains(err.Error(), "exit status 3") {
+		t.Fatalf("got %v", err)
+	}
+	if running, err := Find(home); err != nil || running != (Running{}) {
+		t.Fatalf("afterwards found %+v, %v", running, err)
+	}
+
+	feed, err := event.OpenFeed(home, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	if err := event.NewLetterbox(home, nil).Collect(t.Context(), event.NewPump(feed, home, nil)); err != nil {
+		t.Fatal(err)
+	}
+	told, _ := feed.Since(0, 0)
+	var trouble event.Trouble
+	if len(told) != 1 || told[0].Type != event.DaemonGaveUp || json.Unmarshal(told[0].Data, &trouble) != nil || trouble.Count != 10 || trouble.Details == "" {
+		t.Fatalf("told %+v", told)
 	}
 }
 
@@ -359,57 +446,4 @@ func TestControlRefusesAFileThatHoldsNoAddress(t *testing.T) {
 	if _, err := Control(home); !errors.Is(err, errNoAddress) {
 		t.Fatalf("with nonsense: %v", err)
 	}
-}
-
-func TestPausesGrowAndBeginAgain(t *testing.T) {
-	t.Parallel()
-	var p pacer
-	var got []time.Duration
-	for _, healthy := range []time.Duration{0, time.Second, 0, 59 * time.Second, 0, 0, time.Minute, 0} {
-		got = append(got, p.next(healthy))
-	}
-	ms := time.Millisecond
-	want := []time.Duration{200 * ms, 500 * ms, 1000 * ms, 2000 * ms, 5000 * ms, 5000 * ms, 200 * ms, 500 * ms}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatal(diff)
-	}
-}
-
-func TestWatchHealth(t *testing.T) {
-	t.Parallel()
-	silence := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-	refusal := func(context.Context) error { return errors.New("refused") }
-	answer := func(context.Context) error { return nil }
-	for name, tt := range map[string]struct {
-		asks        []func(context.Context) error // the last one for ever
-		least, most time.Duration                 // when it is given up
-	}{
-		"silence is given up":               {[]func(context.Context) error{silence}, silentFor, silentFor + pollEvery + 2*pollTimeout},
-		"refusals are given up":             {[]func(context.Context) error{refusal}, silentFor, silentFor + 2*pollEvery},
-		"an answer in between begins again": {[]func(context.Context) error{refusal, refusal, refusal, refusal, answer, refusal}, 5*pollEvery + silentFor, 8*pollEvery + silentFor},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				began, asked := time.Now(), 0
-				err := watchHealth(t.Context(), func(ctx context.Context) error {
-					asked++
-					return tt.asks[min(asked, len(tt.asks))-1](ctx)
-				})
-				if took := time.Since(began); err == nil || took < tt.least || took > tt.most {
-					t.Fatalf("given up after %v (%v)", took, err)
-				}
-			})
-		})
-	}
-	t.Run("answers are never given up", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
-			if err := watchHealth(ctx, answer); !errors.Is(err, context.DeadlineExceeded) {
-				t.Fatal(err)
-			}
-		})
-	})
 }
