@@ -112,7 +112,7 @@ func (a *app) runDaemon(ctx context.Context, home *store.Home, cfg *config.Confi
 	}
 	return daemon.Run(ctx, daemon.Options{
 		Home: home, Command: command, Input: input, KeepLogs: cfg.Retention.Logs.Std(),
-		Logger: a.processLogger(log), OnState: onState,
+		OnResume: cfg.OnResume, Logger: a.processLogger(log), OnState: onState,
 	})
 }
 

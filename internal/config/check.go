@@ -73,7 +73,7 @@ func (l *loader) check() {
 			l.require("cdp.headers", fmt.Errorf("entry %s is not a valid HTTP header", shown(name)))
 		}
 	}
-	l.require("on_resume.webhook", optional(c.OnResume.Webhook.Reveal(), func(s string) error { return checkURL(s, "https", "http") }))
+	l.require("on_resume.webhook", optional(c.OnResume.Webhook.Reveal(), checkWebhook))
 	if len(c.OnResume.Command) > 0 {
 		l.require("on_resume.command", filled(c.OnResume.Command[0]))
 		if !c.OnResume.Webhook.IsEmpty() {
@@ -169,6 +169,21 @@ func checkURL(s string, schemes ...string) error {
 		return fmt.Errorf("must be an address beginning with %s://", strings.Join(schemes, ":// or "))
 	}
 	return nil
+}
+
+// checkWebhook lets what is posted leave this machine encrypted only.
+func checkWebhook(s string) error {
+	if err := checkURL(s, "https", "http"); err != nil {
+		return err
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme == "https" {
+		return err
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); u.Hostname() == "localhost" || err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return errors.New("must begin with https://; http:// is for this machine alone")
 }
 
 func checkOrigin(s string) error {

@@ -176,6 +176,7 @@ func TestProblemsAreNamedWhereTheyAre(t *testing.T) {
 		"an unknown flag":              {config.Inputs{Set: []string{"egress.alow=x"}}, []string{`--set egress.alow: there is no such setting; did you mean "egress.allow"?`}},
 		"a section as a flag":          {config.Inputs{Set: []string{"listen=x"}}, []string{"--set listen: this is a section; set one of its keys, such as listen.control, listen.public"}},
 		"a flag without a value":       {config.Inputs{Set: []string{"provider"}}, []string{"--set: must be written key=value"}},
+		"a webhook in the clear":       {config.Inputs{Set: []string{"on_resume.webhook=http://a.example"}}, []string{"must begin with https://"}},
 		"a webhook and a command":      {config.Inputs{Set: []string{"on_resume.webhook=https://a.example", "on_resume.command=x"}}, []string{"keep one of them"}},
 		"a switch around the guard":    {config.Inputs{Set: []string{"browser.args=--proxy-server=x"}}, []string{"item 1 is --proxy-server, which tapin must decide itself"}},
 		"a switch that is none":        {config.Inputs{Set: []string{"browser.args=--mute-audio,about:blank"}}, []string{"item 2 must be a switch"}},

@@ -73,9 +73,13 @@ func (l *loader) readEnv(environ []string) {
 }
 
 // isForeign tells variables that are tapin's but not settings: where the home
-// is, its key, and what the tests use.
+// is, its key, where another user's tapin is, what a woken agent is told, and
+// what the tests use.
 func isForeign(name string) bool {
-	return name == "TAPIN_HOME" || name == "TAPIN_VAULT_KEY" ||
+	return slices.Contains([]string{
+		"TAPIN_HOME", "TAPIN_VAULT_KEY", "TAPIN_URL", "TAPIN_TOKEN_FILE",
+		"TAPIN_HANDOFF_ID", "TAPIN_HANDOFF_STATUS", "TAPIN_RUN_ID", "TAPIN_SESSION_ID", "TAPIN_WAKE_ID",
+	}, name) ||
 		strings.HasPrefix(name, "TAPIN_CHAOS") || strings.HasPrefix(name, "TAPIN_TEST_")
 }
 

@@ -1,6 +1,7 @@
 // Package daemon is the root of the daemon process: it starts the sidecar as a
-// process of its own, watches it, and starts it again when it ends or hangs.
-// It owns the home's daemon lock and the sidecar's log. It must never reach a
+// process of its own, watches it, starts it again when it ends or hangs, and
+// wakes agents whose hand-offs are over. It owns the home's daemon lock, the
+// sidecar's log and the wakes that are still to be delivered. It must never reach a
 // browser itself: what a fault in the engine can take down is the sidecar alone.
 package daemon
 
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"tapin/internal/api"
+	"tapin/internal/config"
 	"tapin/internal/event"
 	"tapin/internal/fault"
 	"tapin/internal/secret"
@@ -24,10 +26,11 @@ import (
 // Options are what a daemon runs with. Home and Command are required.
 type Options struct {
 	Home     *store.Home
-	Command  []string      // the program that runs a sidecar, with its arguments
-	Input    []byte        // what each sidecar reads from its standard input; nil means nothing
-	KeepLogs time.Duration // how long old log files are kept; 0 means for ever
-	Logger   *slog.Logger  // nil discards
+	Command  []string        // the program that runs a sidecar, with its arguments
+	Input    []byte          // what each sidecar reads from its standard input; nil means nothing
+	KeepLogs time.Duration   // how long old log files are kept; 0 means for ever
+	OnResume config.OnResume // how a stopped agent is woken when its hand-off is over
+	Logger   *slog.Logger    // nil discards
 	// OnState is told of every change, one at a time; nil means nobody is.
 	OnState func(State)
 }
@@ -86,9 +89,17 @@ func (d *daemon) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
+	if d.waker, err = newWaker(o.Home, o.OnResume, d.log, d.leave); err != nil {
+		return err
+	}
 	if err := d.takeOver(ctx); err != nil {
 		return err
 	}
+	waking, stop := context.WithCancel(ctx)
+	var woken sync.WaitGroup
+	woken.Go(func() { d.waker.run(waking) })
+	defer woken.Wait()
+	defer stop()
 	return d.supervise(ctx, log)
 }
 
@@ -96,6 +107,7 @@ type daemon struct {
 	opts     Options
 	log      *slog.Logger
 	letters  *event.Letterbox
+	waker    *waker
 	rhythm   rhythm
 	restarts int
 	served   bool // whether any sidecar ever became ready
@@ -231,6 +243,7 @@ func (d *daemon) watch(ctx context.Context, c *child, control string) error {
 			return err
 		})
 	})
+	asking.Go(func() { d.waker.follow(watching, control) })
 	defer asking.Wait()
 	defer cancel()
 	select {

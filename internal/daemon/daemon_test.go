@@ -27,8 +27,15 @@ import (
 // TestMain lets the test binary stand in for a sidecar: the daemon knows of it
 // only that it is a process, says READY, and answers on its address.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "stand-in" {
-		os.Exit(standIn(os.Args[2], os.Args[3]))
+	if len(os.Args) > 2 {
+		switch os.Args[1] {
+		case "stand-in":
+			os.Exit(standIn(os.Args[2], os.Args[3]))
+		case "real-sidecar":
+			os.Exit(realSidecar(os.Args[2]))
+		case "real-daemon":
+			os.Exit(realDaemon(os.Args[2], os.Args[3:]))
+		}
 	}
 	goleak.VerifyTestMain(m)
 }
