@@ -41,7 +41,7 @@ func (s *Server) events(c *call, q *api.EventsQuery) error {
 	c.begin(http.StatusOK, "text/event-stream", -1)
 	out := &sse{c: c}
 	out.comment("tapin")
-	for ctx.Err() == nil && out.err == nil {
+	for ctx.Err() == nil && out.err == nil && s.stillKnown(c) {
 		last := s.feed.Last()
 		batch, resync := s.feed.Since(cursor, eventBatch)
 		if resync {
@@ -84,10 +84,20 @@ func (s *Server) await(ctx context.Context, out *sse, cursor uint64) bool {
 		case ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded):
 			return false
 		}
+		if !s.stillKnown(out.c) {
+			return false
+		}
 		out.comment("")
 		out.flush()
 	}
 	return false
+}
+
+// stillKnown reports whether the caller's token is good yet: one that was
+// revoked hears nothing more, also on a connection that it opened before.
+func (s *Server) stillKnown(c *call) bool {
+	_, _, err := s.authenticate(c.r)
+	return err == nil
 }
 
 // cursor is where the reader left off. Without a word about it, the reader

@@ -33,7 +33,7 @@ func (c *command) call(ctx context.Context, w wake) (again time.Duration, err er
 	for _, arg := range c.argv[1:] {
 		args = append(args, words.Replace(arg))
 	}
-	cmd := exec.Command(c.argv[0], args...) //nolint:gosec,noctx // the owner's own program; its whole group is ended below
+	cmd := exec.Command(c.argv[0], args...) //nolint:gosec // the owner's own program; its whole group is ended below
 	cmd.Env = append(os.Environ(), "TAPIN_HOME="+c.home,
 		"TAPIN_HANDOFF_ID="+w.HandoffID, "TAPIN_HANDOFF_STATUS="+w.Status, "TAPIN_RUN_ID="+w.RunID,
 		"TAPIN_SESSION_ID="+w.SessionID, "TAPIN_WAKE_ID="+w.ID)

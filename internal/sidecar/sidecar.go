@@ -89,7 +89,7 @@ func assemble(o Options, control string) (*sidecar, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := readTokens(o.Home)
+	own, err := readTokens(o.Home)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func assemble(o Options, control string) (*sidecar, error) {
 		return nil, err
 	}
 	s.server = apiserver.New(apiserver.Deps{
-		Sessions: apiserver.From(s.sessions), Feed: feed, Tokens: tokens, Registry: registry,
+		Sessions: apiserver.From(s.sessions), Feed: feed, Tokens: &tokens{own: own, home: o.Home, log: o.Logger}, Registry: registry,
 		Version: o.Version, Provider: string(o.Config.Provider), StartedAt: started, Logger: o.Logger,
 	}, nil)
 	return s, nil

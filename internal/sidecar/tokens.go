@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -30,22 +31,36 @@ func readTokens(home *store.Home) (apiserver.FixedTokens, error) {
 		if err := checkToken(home, t.file); err != nil {
 			return nil, err
 		}
-		raw, err := home.Read(t.file)
+		value, err := readToken(home, t.file)
 		if errors.Is(err, fs.ErrNotExist) {
-			raw = []byte(rand.Text() + rand.Text() + "\n") // 256 bits
-			err = home.Create(t.file, raw)
+			made := rand.Text() + rand.Text() // 256 bits
+			value, err = secret.New(made), home.Create(t.file, []byte(made+"\n"))
 		}
 		if err != nil {
 			return nil, fault.Wrap(fault.Internal, "read "+t.file, err)
 		}
-		value := strings.TrimSpace(string(raw))
-		if len(value) < 32 {
-			return nil, fault.New(fault.InvalidRequest, "read "+t.file, "it holds no token").
-				WithHint("Delete the file; a new one is made at the next start.")
-		}
-		tokens = append(tokens, apiserver.Token{Name: t.name, Role: t.role, Value: secret.New(value)})
+		tokens = append(tokens, apiserver.Token{Name: t.name, Role: t.role, Value: value})
 	}
 	return tokens, nil
+}
+
+// readToken reads the value in a file.
+func readToken(home *store.Home, file string) (secret.Text, error) {
+	raw, err := home.Read(file)
+	if err != nil {
+		return secret.Text{}, err
+	}
+	value := strings.TrimSpace(string(raw))
+	if len(value) < 32 {
+		return secret.Text{}, fault.New(fault.InvalidRequest, "read "+file, "it holds no token").
+			WithHint("Delete the file; a new one is made at the next start.")
+	}
+	return secret.New(value), nil
+}
+
+// sameToken tells from the outside whether a file still holds what was read.
+func sameToken(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && a.Mode() == b.Mode()
 }
 
 // checkToken refuses a token that others may have read: closing the file would
