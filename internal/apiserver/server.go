@@ -32,6 +32,8 @@ type Feed interface {
 type Deps struct {
 	Sessions  Sessions
 	Feed      Feed
+	Journal   Journal
+	Cleaner   Cleaner
 	Tokens    Tokens
 	Registry  *prometheus.Registry // nil makes a private one
 	Version   string
@@ -55,6 +57,8 @@ type Options struct {
 type Server struct {
 	sessions  Sessions
 	feed      Feed
+	accounts  Journal
+	cleaner   Cleaner
 	tokens    Tokens
 	registry  *prometheus.Registry
 	version   string
@@ -87,7 +91,7 @@ type Server struct {
 // New makes a server; Serve or Handler puts it to work.
 func New(deps Deps, options *Options) *Server {
 	s := &Server{
-		sessions: deps.Sessions, feed: deps.Feed, tokens: deps.Tokens, registry: deps.Registry,
+		sessions: deps.Sessions, feed: deps.Feed, accounts: deps.Journal, cleaner: deps.Cleaner, tokens: deps.Tokens, registry: deps.Registry,
 		version: deps.Version, provider: deps.Provider, startedAt: deps.StartedAt, log: deps.Logger,
 		names:   names{allowed: map[string]int{}},
 		replays: replays{entries: map[replayKey]*replay{}},

@@ -49,7 +49,12 @@ type room struct {
 	started int
 	block   chan struct{} // Start waits for it
 	fail    error         // Start's next error
+
+	left    session.Recovered // what Recover finds
+	leftErr error
 }
+
+func (r *room) Recover(context.Context) (session.Recovered, error) { return r.left, r.leftErr }
 
 func (r *room) Start(ctx context.Context, o session.StartOptions) (*tab, error) {
 	r.mu.Lock()
@@ -222,12 +227,21 @@ type fixture struct {
 	feed     *event.Feed
 	registry *prometheus.Registry
 	base     string
+	journal  *event.Journal
 	host     string
 	agent    *api.Client
 	log      *lockedBuffer
 }
 
 func serve(t *testing.T, options *apiserver.Options) *fixture {
+	t.Helper()
+	return serveWith(t, apiserver.FixedTokens{
+		{Name: "agent", Role: apiserver.Agent, Value: secret.New(agentToken)},
+		{Name: "owner", Role: apiserver.Owner, Value: secret.New(ownerToken)},
+	}, options)
+}
+
+func serveWith(t *testing.T, tokens apiserver.Tokens, options *apiserver.Options) *fixture {
 	t.Helper()
 	home, err := store.Open(t.TempDir(), nil)
 	if err != nil {
@@ -237,14 +251,13 @@ func serve(t *testing.T, options *apiserver.Options) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{room: &room{}, feed: feed, registry: prometheus.NewRegistry(), log: &lockedBuffer{}}
+	f := &fixture{room: &room{}, feed: feed, journal: event.NewJournal(home, nil), registry: prometheus.NewRegistry(), log: &lockedBuffer{}}
 	f.Server = apiserver.New(apiserver.Deps{
-		Sessions: apiserver.From(f.room),
-		Feed:     feed,
-		Tokens: apiserver.FixedTokens{
-			{Name: "agent", Role: apiserver.Agent, Value: secret.New(agentToken)},
-			{Name: "owner", Role: apiserver.Owner, Value: secret.New(ownerToken)},
-		},
+		Sessions:  apiserver.From(f.room),
+		Feed:      feed,
+		Journal:   f.journal,
+		Cleaner:   f.room,
+		Tokens:    tokens,
 		Registry:  f.registry,
 		Version:   "1.2.3",
 		Provider:  "local",
@@ -271,6 +284,7 @@ func serve(t *testing.T, options *apiserver.Options) *fixture {
 			t.Errorf("serve: %v", err)
 		}
 		_ = feed.Close()
+		_ = f.journal.Close()
 		_ = home.Close()
 	})
 	return f

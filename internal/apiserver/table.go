@@ -32,6 +32,9 @@ func routes() []*route {
 		raw("/metrics", Agent, "Figures for Prometheus.", (*Server).figures, "text/plain"),
 		stream("/events", Agent, "Follows the feed as server-sent events.", (*Server).events),
 
+		get("/journal", Agent, "Tells what was done, by whom, and what came of it.", (*Server).journal),
+		post("/cleanup", Agent, "Ends what sessions left behind; never a live one.", (*Server).cleanup),
+
 		post("/session/start", Agent, "Opens a browser.", (*Server).start).withKey(),
 		get("/sessions", Agent, "Lists all sessions.", (*Server).list),
 		post("/sessions/{id}/stop", Agent, "Ends the session.", (*Server).stop),

@@ -40,7 +40,7 @@ func Default() *Config {
 		LAN:          LANOff,
 		Uploads:      "uploads",
 		Egress:       Egress{BlockPrivate: true},
-		Retention:    Retention{Handoffs: 90 * day, Journal: 90 * day, Logs: 14 * day},
+		Retention:    Retention{Handoffs: 90 * day, Journal: 7 * day, Logs: 14 * day},
 	}
 	c.Notify.RemindAt = []Duration{c.Integrations.Browserbase.IdleWarning}
 	return c

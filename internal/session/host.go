@@ -63,6 +63,9 @@ type Host struct {
 	stop   context.CancelFunc
 	starts sync.WaitGroup // those under way, and the one who tells news
 
+	recovering sync.Mutex // held by whoever looks for what was left behind
+	recovered  bool       // under recovering: the first look, before anything else ran, is over
+
 	mu       sync.Mutex
 	sessions map[string]*Session
 	starting map[string]bool // reserved: being started

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tapin/internal/browser"
+	"tapin/internal/store"
 )
 
 const (
@@ -28,25 +29,51 @@ type Recovered struct {
 
 // Recover puts in order what an earlier process left: sessions in use go on,
 // all others are closed, and browsers of ours that no record names are ended.
+// It may be called at any time: a session that is live, being started or being
+// ended is not looked at.
 func (h *Host) Recover(ctx context.Context) (Recovered, error) {
+	h.recovering.Lock() // two at a time would judge the same session twice
+	defer h.recovering.Unlock()
 	var out Recovered
+	before := h.live(nil)
 	found, damaged, err := h.records.all()
 	if err != nil {
 		return out, err // without records nothing can be judged
 	}
-	out.LeftAlone = damaged
+	for _, id := range damaged {
+		if !before[id] {
+			out.LeftAlone = append(out.LeftAlone, id)
+		}
+	}
 	byProvider := map[string][]*record{"local": nil} // its folder may hold what a kill left before any record
 	for _, rec := range found {
 		byProvider[rec.Ref.Provider] = append(byProvider[rec.Ref.Provider], rec)
 	}
 	var failed error
 	for name, recs := range byProvider {
-		failed = errors.Join(failed, h.recoverProvider(ctx, name, recs, damaged, &out))
+		failed = errors.Join(failed, h.recoverProvider(ctx, name, recs, damaged, before, &out))
 	}
+	h.recovered = true
 	return out, failed
 }
 
-func (h *Host) recoverProvider(ctx context.Context, name string, recs []*record, damaged []string, out *Recovered) error {
+// live adds the sessions that are this process's own now.
+func (h *Host) live(to map[string]bool) map[string]bool {
+	if to == nil {
+		to = map[string]bool{}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id := range h.sessions {
+		to[id] = true
+	}
+	for id := range h.starting {
+		to[id] = true
+	}
+	return to
+}
+
+func (h *Host) recoverProvider(ctx context.Context, name string, recs []*record, damaged []string, live map[string]bool, out *Recovered) error {
 	var known []browser.Ref
 	for _, rec := range recs {
 		known = append(known, rec.Ref)
@@ -58,6 +85,11 @@ func (h *Host) recoverProvider(ctx context.Context, name string, recs []*record,
 		own, err = provider.Own(limited, known)
 		cancel()
 	}
+	// Asked after the browsers were: one that was listed has a session by now,
+	// and one that has ended since was live before.
+	live = h.live(live)
+	recorded := recs
+	recs = slices.DeleteFunc(slices.Clone(recs), func(rec *record) bool { return live[rec.ID] })
 	if err != nil {
 		for _, rec := range recs {
 			out.LeftAlone = append(out.LeftAlone, rec.ID)
@@ -66,7 +98,8 @@ func (h *Host) recoverProvider(ctx context.Context, name string, recs []*record,
 	}
 	var failed error
 	for _, ref := range own {
-		if slices.ContainsFunc(recs, func(r *record) bool { return r.Ref.ID == ref.ID }) ||
+		if slices.ContainsFunc(recorded, func(r *record) bool { return r.Ref.ID == ref.ID }) || live[sessionOf(ref)] ||
+			h.recovered && !store.ValidID("ses", sessionOf(ref)) || // somebody else in this process uses it
 			slices.ContainsFunc(damaged, func(id string) bool { return strings.HasPrefix(ref.ID, id) }) {
 			continue
 		}
@@ -81,6 +114,10 @@ func (h *Host) recoverProvider(ctx context.Context, name string, recs []*record,
 	}
 	return failed
 }
+
+// sessionOf is the session that a browser of ours was made for: the browser's
+// id is the session's and a number.
+func sessionOf(ref browser.Ref) string { return ref.ID[:max(0, strings.LastIndex(ref.ID, "-"))] }
 
 // resume goes on with a session or closes it.
 func (h *Host) resume(ctx context.Context, provider browser.Provider, rec *record, running bool, out *Recovered) error {

@@ -122,7 +122,7 @@ func assemble(o Options, control string) (*sidecar, error) {
 		return nil, err
 	}
 	s.server = apiserver.New(apiserver.Deps{
-		Sessions: apiserver.From(s.sessions), Feed: feed, Tokens: &tokens{own: own, home: o.Home, log: o.Logger}, Registry: registry,
+		Sessions: apiserver.From(s.sessions), Feed: feed, Journal: s.journal, Cleaner: s.sessions, Tokens: &tokens{own: own, home: o.Home, log: o.Logger}, Registry: registry,
 		Version: o.Version, Provider: string(o.Config.Provider), StartedAt: started, Logger: o.Logger,
 	}, nil)
 	return s, nil

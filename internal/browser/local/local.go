@@ -124,6 +124,7 @@ func (p *Provider) claim(id string) (dir string, lock *os.File, err error) {
 	if err := os.MkdirAll(p.run, 0o700); err != nil {
 		return "", nil, err
 	}
+	defer p.still()()
 	dir = filepath.Join(p.run, id)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return "", nil, err

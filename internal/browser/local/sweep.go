@@ -2,8 +2,10 @@ package local
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -12,6 +14,8 @@ import (
 // whether none is there any more. A holder lives exactly as long as its lock is
 // held; the browser itself cannot outlive it.
 func (p *Provider) sweep(ctx context.Context, dir string) (gone bool) {
+	goOn := p.still()
+	defer goOn()
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR, 0o600) //nolint:gosec // under our own folder
 	if os.IsNotExist(err) {
 		// Without a lock file there never was a holder, or it has tidied up.
@@ -24,7 +28,21 @@ func (p *Provider) sweep(ctx context.Context, dir string) (gone bool) {
 	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 		return false
 	}
+	goOn()
 	return p.remove(ctx, dir)
+}
+
+// still keeps everybody else from making or judging folders until goOn is
+// called: a folder that is being made has no lock for a moment, and looks as if
+// its holder were dead. It may be called more than once.
+func (p *Provider) still() (goOn func()) {
+	run, err := os.Open(p.run)
+	if err != nil {
+		return func() {} // there is no folder to make or to judge
+	}
+	for errors.Is(syscall.Flock(int(run.Fd()), syscall.LOCK_EX), syscall.EINTR) {
+	}
+	return sync.OnceFunc(func() { _ = run.Close() })
 }
 
 // remove deletes a folder in which a dying browser may still be writing.
