@@ -15,7 +15,8 @@ import (
 const lookAgain = 50 * time.Millisecond
 
 // Select chooses from a list by value, label or place (from 0): a native one,
-// or one that the page draws. It returns the labels of what is chosen now.
+// or one that the page draws. It returns the labels of what is chosen now, or
+// none where the page answers with a dialog.
 func (t *Tab) Select(ctx context.Context, l Locator, values []string, within time.Duration) ([]string, error) {
 	op := "select in " + l.String()
 	if len(values) == 0 {
@@ -27,6 +28,7 @@ func (t *Tab) Select(ctx context.Context, l Locator, values []string, within tim
 	ctx, cancel := fieldTime(ctx, within)
 	defer cancel()
 	var chosen []string
+	var d deed
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {
 		at, err := t.locate(ctx, l, wanted{enabled: true}, within)
 		if err != nil {
@@ -45,15 +47,18 @@ func (t *Tab) Select(ctx context.Context, l Locator, values []string, within tim
 		case list.Gone:
 			return verdict{Gone: true}.fault("")
 		case list.Native == nil:
-			chosen, err = t.chooseDrawn(ctx, l, at, values, list.Open, list.Typing, within)
+			chosen, err = t.chooseDrawn(ctx, l, at, values, list.Open, list.Typing, within) // its clicks know dialogs
 			return err
 		case list.Native.Locked != "":
 			return locked(*list.Native)
 		}
-		list.Native.frame = at.frame
+		list.Native.frame, list.Native.deed = at.frame, &d
 		chosen, err = t.chooseNative(ctx, *list.Native, values, within)
 		return err
 	})
+	if d.provoked(err) {
+		return nil, nil
+	}
 	return chosen, fieldFault(op, err)
 }
 
@@ -115,7 +120,7 @@ func (t *Tab) chooseSecret(ctx context.Context, f field, value secret.Text, with
 func (t *Tab) chooseOnce(ctx context.Context, f field, args map[string]any, within time.Duration) (choice, error) {
 	return t.awaitChoice(ctx, within, func() (choice, error) {
 		var got choice
-		err := t.call(ctx, f.frame, "choose", args, &got)
+		err := f.deed.do(func() error { return t.call(ctx, f.frame, "choose", args, &got) })
 		return got, err
 	})
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"tapin/internal/fault"
@@ -23,13 +24,17 @@ type Filled struct {
 
 // Fill gives many fields their values, each in the way of its kind: texts are
 // typed over what is there, pickers are set, boxes are ticked, lists chosen
-// from. The first field that fails ends it; those before it stay filled.
+// from. The first field that fails ends it; those before it stay filled. A
+// dialog with which the page answers the last one is no failure.
 func (t *Tab) Fill(ctx context.Context, fields []Field, within time.Duration) ([]Filled, error) {
 	out := make([]Filled, 0, len(fields))
-	for _, f := range fields {
+	for i, f := range fields {
 		name := f.Locator.String()
-		err := t.fillOne(ctx, f, within)
-		out = append(out, Filled{Field: name, OK: err == nil})
+		sure, err := t.fillOne(ctx, f, within)
+		out = append(out, Filled{Field: name, OK: sure})
+		if err != nil && errors.Is(err, errProvoked) && i == len(fields)-1 {
+			return out, nil
+		}
 		if err != nil {
 			return out, fieldFault("fill "+name, err)
 		}
@@ -37,19 +42,28 @@ func (t *Tab) Fill(ctx context.Context, fields []Field, within time.Duration) ([
 	return out, nil
 }
 
-func (t *Tab) fillOne(ctx context.Context, want Field, within time.Duration) error {
+// fillOne reports whether the field has its value for sure. A page that answers
+// with a dialog has taken a choice; of a text it may have taken only a part.
+func (t *Tab) fillOne(ctx context.Context, want Field, within time.Duration) (sure bool, err error) {
 	if err := readable(want.Value); err != nil {
-		return err
+		return false, err
 	}
 	ctx, cancel := fieldTime(ctx, within)
 	defer cancel()
-	return t.unlessDialog(ctx, func(ctx context.Context) error {
-		f, err := t.fieldAt(ctx, want.Locator, within)
-		if err != nil {
+	var f field
+	var d deed
+	err = t.unlessDialog(ctx, func(ctx context.Context) error {
+		var err error
+		if f, err = t.fieldAt(ctx, want.Locator, within); err != nil {
 			return err
 		}
+		f.deed = &d
 		return t.give(ctx, f, want, within)
 	})
+	if d.provoked(err) {
+		return f.Way != "type", fmt.Errorf("%w: %w", errProvoked, err)
+	}
+	return err == nil, err
 }
 
 // give sets one field in the way of its kind.
@@ -60,12 +74,15 @@ func (t *Tab) give(ctx context.Context, f field, want Field, within time.Duratio
 		return err
 	case "pick":
 		var got verdict
-		if err := t.call(ctx, f.frame, "pick", map[string]any{"id": f.ID, "value": want.Value.Reveal()}, &got); err != nil {
+		err := f.deed.do(func() error {
+			return t.call(ctx, f.frame, "pick", map[string]any{"id": f.ID, "value": want.Value.Reveal()}, &got)
+		})
+		if err != nil {
 			return err
 		}
 		return got.fault(fault.InvalidRequest)
 	case "tick":
-		return t.tick(ctx, f, want)
+		return f.deed.do(func() error { return t.tick(ctx, f, want) })
 	case "choose":
 		return t.chooseSecret(ctx, f, want.Value, within)
 	case "file":

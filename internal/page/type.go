@@ -58,6 +58,7 @@ type field struct {
 
 	frame frame
 	point *Point // where to click it; nil when it has the focus
+	deed  *deed  // told when the field is given its value; nil tells nobody
 }
 
 // Type types a text the way a person does.
@@ -229,7 +230,11 @@ func (t *Tab) typeInto(ctx context.Context, f field, text secret.Text, clearFirs
 	case !held.Focused:
 		return 0, fault.New(fault.ElementNotActionable, "", "the field does not take the focus")
 	}
-	typed, err := t.typeHeld(ctx, f.frame, held, text, clearFirst)
+	var typed int
+	err := f.deed.do(func() (err error) {
+		typed, err = t.typeHeld(ctx, f.frame, held, text, clearFirst)
+		return err
+	})
 	if err != nil {
 		// The page may be busy or stopped by a dialog; when it goes on, the next
 		// to type may be a person, and anywhere else.

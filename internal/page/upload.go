@@ -33,6 +33,7 @@ func (t *Tab) Upload(ctx context.Context, l Locator, files []string, within time
 	}
 	ctx, cancel := fieldTime(ctx, within)
 	defer cancel()
+	var d deed
 	err = t.unlessDialog(ctx, func(ctx context.Context) error {
 		at, err := t.locate(ctx, l, wanted{enabled: true}, within)
 		if err != nil {
@@ -43,7 +44,7 @@ func (t *Tab) Upload(ctx context.Context, l Locator, files []string, within time
 			return err
 		}
 		if into == nil {
-			return t.uploadByChooser(ctx, l, paths, within)
+			return t.uploadByChooser(ctx, l, paths, within, &d)
 		}
 		if err := fits(*into, paths, folder); err != nil {
 			return err
@@ -53,8 +54,13 @@ func (t *Tab) Upload(ctx context.Context, l Locator, files []string, within time
 		if err != nil {
 			return err
 		}
-		return setFiles(ctx, at.frame.session, dom.SetFileInputFilesParams{Files: paths, ObjectID: object})
+		return d.do(func() error {
+			return setFiles(ctx, at.frame.session, dom.SetFileInputFilesParams{Files: paths, ObjectID: object})
+		})
 	})
+	if d.provoked(err) {
+		return nil
+	}
 	return fieldFault(op, err)
 }
 
@@ -163,7 +169,7 @@ type opening struct {
 
 // uploadByChooser clicks what opens a file chooser, and answers it. Choosers are
 // never shown in a tab of ours; they are told.
-func (t *Tab) uploadByChooser(ctx context.Context, l Locator, paths []string, within time.Duration) error {
+func (t *Tab) uploadByChooser(ctx context.Context, l Locator, paths []string, within time.Duration, d *deed) error {
 	opened, stop := t.hearChoosers()
 	defer stop()
 	if _, err := t.Click(ctx, l, ClickOptions{Timeout: within}); err != nil {
@@ -179,11 +185,13 @@ func (t *Tab) uploadByChooser(ctx context.Context, l Locator, paths []string, wi
 		case len(paths) > 1 && !at.several:
 			return fault.New(fault.InvalidRequest, "", "the field takes one file, not %d", len(paths))
 		}
-		err := setFiles(ctx, at.session, dom.SetFileInputFilesParams{Files: paths, BackendNodeID: at.node})
-		if err == nil {
-			t.chosen()
-		}
-		return err
+		return d.do(func() error {
+			err := setFiles(ctx, at.session, dom.SetFileInputFilesParams{Files: paths, BackendNodeID: at.node})
+			if err == nil || t.Dialog() != nil {
+				t.chosen()
+			}
+			return err
+		})
 	case <-timer.C:
 		return fault.New(fault.ElementNotActionable, "", "that is no field for files, and clicking it did not ask for one")
 	case <-ctx.Done():
