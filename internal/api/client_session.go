@@ -59,6 +59,9 @@ func (c *Client) Screenshot(ctx context.Context, id string, q ScreenshotQuery) (
 	if q.Quality != 0 {
 		values.Set("quality", strconv.Itoa(q.Quality))
 	}
+	if q.TimeoutMS != 0 {
+		values.Set("timeout_ms", strconv.Itoa(q.TimeoutMS))
+	}
 	for name, value := range map[string]string{
 		"selector": q.Selector, "ref": q.Ref, "label": q.Label, "role": q.Role, "name": q.Name,
 		"test_id": q.TestID, "xpath": q.XPath, "text": q.Text,

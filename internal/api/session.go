@@ -75,7 +75,8 @@ type ScreenshotQuery struct {
 	Format   string `json:"format,omitempty" enum:"png,jpeg,webp" doc:"png without it."`
 	Quality  int    `json:"quality,omitempty" min:"1" max:"100" doc:"For jpeg and webp; 80 without it."`
 	Element
-	Text string `json:"text,omitempty" max:"1024" doc:"What the element to photograph says."`
+	Text      string `json:"text,omitempty" max:"1024" doc:"What the element to photograph says."`
+	TimeoutMS int    `json:"timeout_ms,omitempty" min:"1" max:"60000" doc:"How long to wait for the element; 5,000 without it."`
 }
 
 // ActiveSession names the active session.

@@ -293,11 +293,11 @@ func TestWhatIsReadComesOut(t *testing.T) {
 	if diff := cmp.Diff([]api.Download{{DownloadID: "d1", Name: "a.pdf", URL: "http://a/a.pdf", Bytes: 3, Total: 3, State: "completed", Path: "/home/x/a.pdf"}}, got.Downloads); err != nil || diff != "" {
 		t.Errorf("downloads: %v\n%s", err, diff)
 	}
-	if _, err := f.agent.Screenshot(ctx, "", api.ScreenshotQuery{Element: api.Element{Role: "img", Name: "Chart"}}); err != nil {
+	if _, err := f.agent.Screenshot(ctx, "", api.ScreenshotQuery{Element: api.Element{Role: "img", Name: "Chart"}, TimeoutMS: 70}); err != nil {
 		t.Fatal(err)
 	}
-	if of := f.room.active.shot.Locator; of == nil || of.Role != "img" || of.Name != "Chart" {
-		t.Errorf("the picture was taken of %+v", of)
+	if shot := f.room.active.shot; shot.Locator == nil || shot.Locator.Role != "img" || shot.Locator.Name != "Chart" || shot.Timeout != 70*time.Millisecond {
+		t.Errorf("the picture was taken of %+v", shot)
 	}
 }
 

@@ -201,7 +201,7 @@ func (s *Server) screenshot(c *call, q *api.ScreenshotQuery) error {
 			return fault.New(fault.InvalidRequest, "", "a picture is of the full page or of an element, not both").With("field", "full_page")
 		}
 		at := locator(of)
-		o.Locator = &at
+		o.Locator, o.Timeout = &at, time.Duration(q.TimeoutMS)*time.Millisecond
 	}
 	if o.Quality != 0 && (o.Format == "" || o.Format == page.PNG) {
 		return fault.New(fault.InvalidRequest, "", "quality is for jpeg and webp, png has none").With("field", "quality")

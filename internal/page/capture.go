@@ -19,6 +19,9 @@ const (
 	// longestSide is what the browser can paint in one piece; beyond it, it
 	// repeats itself.
 	longestSide = 16_384
+	// shotWithin is how long an element to photograph is waited for: a picture
+	// is for looking at what is there.
+	shotWithin = 5 * time.Second
 	// captureWithin bounds a picture whose caller set no limit.
 	captureWithin = 30 * time.Second
 	// maskTries is how often a picture is taken again because what is to be
@@ -133,7 +136,7 @@ func (t *Tab) frameShot(ctx context.Context, o ShotOptions, p *cdppage.CaptureSc
 	case o.FullPage:
 		area, g, err = t.wholePage(ctx)
 	case o.Locator != nil:
-		area, g, err = t.elementArea(ctx, *o.Locator)
+		area, g, err = t.elementArea(ctx, *o.Locator, o.Timeout)
 	default:
 		return nil
 	}
@@ -206,9 +209,12 @@ func (t *Tab) wholePage(ctx context.Context) (rect, glass, error) {
 }
 
 // elementArea is where an element is on the page, after it was brought into view.
-func (t *Tab) elementArea(ctx context.Context, l Locator) (rect, glass, error) {
+func (t *Tab) elementArea(ctx context.Context, l Locator, within time.Duration) (rect, glass, error) {
 	var g glass
-	at, err := t.locate(ctx, l, wanted{visible: true, stable: true}, actWithin)
+	if within <= 0 {
+		within = shotWithin
+	}
+	at, err := t.locate(ctx, l, wanted{visible: true, stable: true}, within)
 	if err != nil {
 		return rect{}, g, err
 	}

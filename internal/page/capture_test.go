@@ -12,6 +12,7 @@ import (
 	_ "image/png"
 	"strings"
 	"testing"
+	"time"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
@@ -256,5 +257,39 @@ new IntersectionObserver((e, o) => { if (e[0].isIntersecting) { o.disconnect(); 
 		if code == "" && err != nil || code != "" && !errors.Is(err, code) {
 			t.Errorf("%s gave %v", path, err)
 		}
+	}
+}
+
+func TestAShortPatienceIsHonoured(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	s := newStage(ctx, t, map[string]string{"/": `<p>Nothing here</p>`})
+	s.open(ctx, t, "/")
+	missing := page.Locator{CSS: "#missing"}
+	for name, act := range map[string]func() error{
+		"a click": func() error {
+			_, err := s.tab.Click(ctx, missing, page.ClickOptions{Timeout: 50 * time.Millisecond})
+			return err
+		},
+		"a picture": func() error {
+			_, err := s.tab.Screenshot(ctx, page.ShotOptions{Locator: &missing, Timeout: 50 * time.Millisecond})
+			return err
+		},
+	} {
+		best := time.Hour
+		for range 3 { // the machine may be busy, but not every time
+			began := time.Now()
+			if err := act(); !errors.Is(err, fault.ElementNotFound) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			best = min(best, time.Since(began))
+		}
+		if best > 800*time.Millisecond {
+			t.Errorf("%s with a patience of 50ms took %s", name, best)
+		}
+	}
+	began := time.Now()
+	if _, err := s.tab.Screenshot(ctx, page.ShotOptions{Locator: &missing}); !errors.Is(err, fault.ElementNotFound) || time.Since(began) > 9*time.Second {
+		t.Errorf("without a patience: %v after %s", err, time.Since(began))
 	}
 }

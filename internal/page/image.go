@@ -33,7 +33,8 @@ type ShotOptions struct {
 	Format   Format // default PNG
 	Quality  int    // 1–100, JPEG and WebP only; 0 means 80
 	FullPage bool
-	Locator  *Locator // only this element, scrolled into view
+	Locator  *Locator      // only this element, scrolled into view
+	Timeout  time.Duration // how long the element is waited for; 0 means 5 s
 	// Mask names elements to black out; one that cannot be found is an error,
 	// because a picture that shows it would be one.
 	Mask []Locator

@@ -87,8 +87,9 @@ const anew = 8
 func (t *Tab) rung(ctx context.Context, rung string, l Locator, o ClickOptions, deadline time.Time) (string, error) {
 	for tries := 0; ; tries++ {
 		types := append(slices.Clone(clickEvents), "keydown", "touchstart")
-		// A later rung finds the element where it was; it needs a moment at least.
-		left := max(time.Until(deadline), time.Second)
+		// A later rung finds the element where it was; it needs a moment at least,
+		// but never more than there was for all.
+		left := max(time.Until(deadline), min(time.Second, o.Timeout))
 		got, err := t.search(ctx, hunt{op: "click", locator: l, want: toAct, within: left, types: types})
 		if err != nil {
 			return "", err

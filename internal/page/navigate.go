@@ -87,7 +87,8 @@ func (t *Tab) Travel(ctx context.Context, by int64, wait Wait) (Navigation, erro
 			return err
 		}
 		at := history.CurrentIndex + by
-		if at < 0 || at >= int64(len(history.Entries)) {
+		if at < 0 || at >= int64(len(history.Entries)) || at == 0 && history.Entries[0].URL == "about:blank" {
+			// What every tab begins with is no page that anybody has been to.
 			return &failure{reason: "there is no page to go " + way + " to"}
 		}
 		before := t.life.now()
