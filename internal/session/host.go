@@ -329,8 +329,8 @@ func (h *Host) end(ctx context.Context, s *Session, reason string) (Stopped, err
 	return s.end(func() (Stopped, error) {
 		began := time.Now()
 		h.deps.Schedule.Cancel(s.ID())
-		s.close()
 		inst := s.view().inst
+		s.close(whyOver(reason, inst.Conn().Err()))
 		err := inst.End(ctx)
 		if err != nil {
 			// It may be unreachable from here: the provider knows other ways.
@@ -380,6 +380,18 @@ func (h *Host) journal(e event.Entry) {
 	if err := h.deps.Journal.Write(e); err != nil {
 		h.log.Warn("the journal could not be written", "error", err)
 	}
+}
+
+// whyOver is what those are told whose work an end cuts off; empty where the
+// browser was lost before, which speaks for itself.
+func whyOver(reason string, lost error) string {
+	switch {
+	case lost != nil:
+		return ""
+	case reason == "":
+		return "it was stopped"
+	}
+	return reason
 }
 
 // who tells a caller's wish from our own doing.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -30,6 +31,7 @@ type Session struct {
 	watched bool          // somebody mends its line
 	info    Info
 	closing bool
+	why     string // it ends, unless the browser speaks for itself
 	touched time.Time
 
 	ending  sync.Mutex // held by whoever ends it
@@ -157,6 +159,7 @@ func turn[R any](ctx context.Context, s *Session, what string, fn func(context.C
 		return none, err
 	}
 	result, noted, err := fn(ctx)
+	err = s.orStopped(err)
 	entry := event.Entry{
 		At: began, Who: "agent", What: what, Session: s.ID(), Counts: noted.counts, Took: time.Since(began), Outcome: outcome(err),
 	}
@@ -217,7 +220,25 @@ func (s *Session) use(at time.Time) error {
 	return fault.Wrap(fault.Internal, "note the session's use", s.host.records.touch(s.rec, at.UTC()))
 }
 
+// orStopped says of what failed because the session was ended under it that it
+// was: the browser it lost had been taken from it.
+func (s *Session) orStopped(err error) error {
+	s.mu.Lock()
+	why := s.why
+	s.mu.Unlock()
+	if err == nil || why == "" || errors.Is(err, fault.InvalidRequest) {
+		return err
+	}
+	return s.gone()
+}
+
 func (s *Session) gone() error {
+	s.mu.Lock()
+	why := s.why
+	s.mu.Unlock()
+	if why != "" {
+		return fault.New(fault.NoSession, "", "the session %s is over: %s", s.ID(), why)
+	}
 	if err := s.view().inst.Conn().Err(); err != nil {
 		return err
 	}
@@ -241,11 +262,14 @@ func (s *Session) show(next view) {
 }
 
 // close turns newcomers away and lets go of the tabs; what is under way fails
-// with the browser.
-func (s *Session) close() {
+// with the browser, and is told why if there is a reason.
+func (s *Session) close(why string) {
 	s.mu.Lock()
 	again := s.closing
 	s.closing = true
+	if s.why == "" {
+		s.why = why
+	}
 	tabs := s.now.tabs
 	s.mu.Unlock()
 	if !again {
@@ -256,7 +280,7 @@ func (s *Session) close() {
 
 // abandon lets go of a browser that somebody else will end.
 func (s *Session) abandon() {
-	s.close()
+	s.close("")
 	_ = s.view().inst.Release()
 }
 
