@@ -11,6 +11,7 @@ import (
 
 	"tapin/internal/fault"
 	"tapin/internal/secret"
+	"tapin/internal/store"
 )
 
 const (
@@ -21,12 +22,13 @@ const (
 // errUnavailable is a keychain that gave no answer, as opposed to "no".
 var errUnavailable = errors.New("the keychain cannot be used")
 
-// Keyring is the part of an OS keychain that the vault needs. Get answers
-// keyring.ErrNotFound for an entry that is not there. Calls may come from
-// several goroutines, and one that never returns is abandoned.
+// Keyring is the part of an OS keychain that the vault needs. Get and Delete
+// answer keyring.ErrNotFound for an entry that is not there. Calls may come
+// from several goroutines, and one that never returns is abandoned.
 type Keyring interface {
 	Get(service, account string) (string, error)
 	Set(service, account, value string) error
+	Delete(service, account string) error
 }
 
 // systemKeyring is the keychain of the operating system.
@@ -40,18 +42,43 @@ func (systemKeyring) Set(service, account, value string) error {
 	return keyring.Set(service, account, value)
 }
 
+func (systemKeyring) Delete(service, account string) error { return keyring.Delete(service, account) }
+
+// Credentials are what the owner keeps in the keychain for tapin: keys of
+// services, and logins of sites. They need no sealing key. They are safe for
+// concurrent use.
+type Credentials struct {
+	home   *store.Home
+	keys   keychain
+	getenv func(string) string
+	saved  func(name string) (domain string, err error)
+}
+
+// NewCredentials are those of a home, without opening its vault.
+func NewCredentials(home *store.Home, opts *Options) *Credentials {
+	return newCredentials(home, opts.settled())
+}
+
+func newCredentials(home *store.Home, o Options) *Credentials {
+	c := &Credentials{home: home, keys: keychain{o.Keyring, o.KeyringTimeout}, getenv: o.Getenv, saved: o.Saved}
+	if c.saved == nil {
+		c.saved = func(string) (string, error) { return "", nil }
+	}
+	return c
+}
+
 // Credential fetches a keychain entry such as credential-browserbase-api-key.
 // The environment goes before the keychain: BROWSERBASE_API_KEY for that one.
 // One that is in neither is NOT_FOUND.
-func (v *Vault) Credential(ctx context.Context, name string) (secret.Text, error) {
+func (c *Credentials) Credential(ctx context.Context, name string) (secret.Text, error) {
 	variable, err := credentialVariable(name)
 	if err != nil {
 		return secret.Text{}, err
 	}
-	if value := v.getenv(variable); value != "" {
+	if value := c.getenv(variable); value != "" {
 		return secret.New(value), nil
 	}
-	value, err := v.keys.get(ctx, name)
+	value, err := c.keys.get(ctx, name)
 	switch {
 	case err == nil:
 		return value, nil
@@ -67,8 +94,8 @@ func (v *Vault) Credential(ctx context.Context, name string) (secret.Text, error
 // credentialVariable names the environment's alternative to an entry.
 func credentialVariable(name string) (string, error) {
 	rest, ok := strings.CutPrefix(name, credentialPrefix)
-	if !ok || rest == "" || name == keyService || strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyz0123456789.-") != "" {
-		return "", fault.New(fault.InvalidRequest, "get credential", "%q is not the name of a credential", name).
+	if !ok || rest == "" || len(rest) > 300 || name == keyService || strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyz0123456789.-") != "" {
+		return "", fault.New(fault.InvalidRequest, "get credential", "%.300q is not the name of a credential", name).
 			WithHint("Names look like credential-example.com-login.")
 	}
 	return strings.NewReplacer("-", "_", ".", "_").Replace(strings.ToUpper(rest)), nil
@@ -91,6 +118,13 @@ func (k keychain) get(ctx context.Context, service string) (value secret.Text, e
 func (k keychain) set(ctx context.Context, service string, value secret.Text) error {
 	_, err := k.call(ctx, func() (secret.Text, error) {
 		return secret.Text{}, k.ring.Set(service, keychainAccount, value.Reveal())
+	})
+	return err
+}
+
+func (k keychain) remove(ctx context.Context, service string) error {
+	_, err := k.call(ctx, func() (secret.Text, error) {
+		return secret.Text{}, k.ring.Delete(service, keychainAccount)
 	})
 	return err
 }

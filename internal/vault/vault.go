@@ -5,17 +5,14 @@
 package vault
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
-	"unicode/utf8"
 
 	"filippo.io/age"
 
@@ -31,20 +28,22 @@ type Options struct {
 	KeyringTimeout time.Duration       // how long the keychain may take to answer; 0 means 2 s
 	Getenv         func(string) string // nil means os.Getenv
 	Logger         *slog.Logger        // told when a weaker place than the keychain is chosen
+	// Saved tells the domain of the saved login of a name, "" when there is none.
+	// Credentials of that name are bound to it. Nil means that none are saved.
+	Saved func(name string) (domain string, err error)
 }
 
-// Vault seals and opens with one key. It is safe for concurrent use.
+// Vault seals and opens with one key, and has the credentials of its home. It
+// is safe for concurrent use.
 type Vault struct {
-	keys     keychain
-	getenv   func(string) string
+	*Credentials
 	source   Source
 	identity *age.X25519Identity
+	stretch  sync.Mutex // one passphrase at a time: each takes memory to stretch
 }
 
-// Open finds the key of a home, and makes one on first use. Which place the
-// key is in is decided once: keychain, else TAPIN_VAULT_KEY, else a file. From
-// then on the key is there or Open fails.
-func Open(ctx context.Context, home *store.Home, opts *Options) (*Vault, error) {
+// settled are the options with every default in its place.
+func (opts *Options) settled() Options {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -61,7 +60,15 @@ func Open(ctx context.Context, home *store.Home, opts *Options) (*Vault, error) 
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	v := &Vault{keys: keychain{o.Keyring, o.KeyringTimeout}, getenv: o.Getenv}
+	return o
+}
+
+// Open finds the key of a home, and makes one on first use. Which place the
+// key is in is decided once: keychain, else TAPIN_VAULT_KEY, else a file. From
+// then on the key is there or Open fails.
+func Open(ctx context.Context, home *store.Home, opts *Options) (*Vault, error) {
+	o := opts.settled()
+	v := &Vault{Credentials: newCredentials(home, o)}
 
 	unlock, err := home.Lock(ctx, "vault") // two first uses must not make two keys
 	if err != nil {
@@ -79,73 +86,6 @@ func (v *Vault) Source() Source { return v.source }
 
 // Recipient is the public half of the key, in age's form. It is no secret.
 func (v *Vault) Recipient() string { return v.identity.Recipient().String() }
-
-// Seal encrypts plaintext in the age format. The name and origin it is sealed
-// for are inside, and Open wants the same ones.
-func (v *Vault) Seal(name, origin string, plaintext []byte) ([]byte, error) {
-	head, err := header(name, origin)
-	if err != nil {
-		return nil, fmt.Errorf("seal: %w", err)
-	}
-	var sealed bytes.Buffer
-	w, err := age.Encrypt(&sealed, v.identity.Recipient())
-	if err != nil {
-		return nil, fmt.Errorf("seal %s: %w", name, err)
-	}
-	for _, part := range [][]byte{head, plaintext} {
-		if _, err := w.Write(part); err != nil {
-			return nil, fmt.Errorf("seal %s: %w", name, err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("seal %s: %w", name, err)
-	}
-	return sealed.Bytes(), nil
-}
-
-// Open decrypts what Seal made for that name and origin. Anything else, also
-// what was sealed with another key or for another name, is INTEGRITY_MISMATCH.
-func (v *Vault) Open(name, origin string, sealed []byte) ([]byte, error) {
-	op := "open sealed " + name
-	head, err := header(name, origin)
-	if err != nil {
-		return nil, fault.New(fault.IntegrityMismatch, op, "%w", err)
-	}
-	r, err := age.Decrypt(bytes.NewReader(sealed), v.identity)
-	if _, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
-		return nil, fault.New(fault.IntegrityMismatch, op, "it was sealed with another key").
-			WithHint("Use the key that sealed it, or log in once more.")
-	}
-	var plain []byte
-	if err == nil {
-		plain, err = io.ReadAll(r)
-	}
-	if err != nil {
-		// Described, not wrapped: the cause may quote what was sealed.
-		return nil, fault.New(fault.IntegrityMismatch, op, "it is damaged").
-			WithHint("Restore it from a backup, or log in once more.")
-	}
-	plain, ok := bytes.CutPrefix(plain, head)
-	if !ok {
-		return nil, fault.New(fault.IntegrityMismatch, op, "it was sealed for another name or origin").
-			WithHint("A sealed file cannot be renamed or moved to another site; log in once more.")
-	}
-	return plain, nil
-}
-
-// header is the first line of the plaintext. The same name and origin always
-// give the same bytes, and different ones different bytes.
-func header(name, origin string) ([]byte, error) {
-	if !utf8.ValidString(name) || !utf8.ValidString(origin) {
-		return nil, errors.New("the name or origin is not text")
-	}
-	line, err := json.Marshal(struct {
-		Vault  int    `json:"tapin_vault"`
-		Name   string `json:"name"`
-		Origin string `json:"origin"`
-	}{1, name, origin})
-	return append(line, '\n'), err
-}
 
 // refused is how every failure to get at the key looks.
 func refused(hint, format string, args ...any) error {

@@ -63,6 +63,19 @@ func (r *ring) Set(service, account, value string) error {
 	return nil
 }
 
+func (r *ring) Delete(service, account string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return r.err
+	}
+	if _, ok := r.entries[service+"/"+account]; !ok {
+		return keyring.ErrNotFound
+	}
+	delete(r.entries, service+"/"+account)
+	return nil
+}
+
 func broken() *ring { return &ring{err: errors.New("dbus: no such thing")} }
 
 func env(pairs ...string) func(string) string {
