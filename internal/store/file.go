@@ -55,6 +55,9 @@ func (h *Home) WriteJSON(name string, v any) error {
 
 // Remove removes a file or an empty folder. A missing one is fs.ErrNotExist.
 func (h *Home) Remove(name string) error {
+	if err := h.may("remove " + name); err != nil {
+		return err
+	}
 	if err := h.root.Remove(name); err != nil {
 		return storageError("remove "+name, err)
 	}
@@ -63,6 +66,9 @@ func (h *Home) Remove(name string) error {
 
 // RemoveAll removes a file or a folder with all in it. A missing one is fine.
 func (h *Home) RemoveAll(name string) error {
+	if err := h.may("remove " + name); err != nil {
+		return err
+	}
 	if err := h.root.RemoveAll(name); err != nil {
 		return storageError("remove "+name, err)
 	}
@@ -106,9 +112,20 @@ func (h *Home) Stat(name string) (fs.FileInfo, error) {
 	return info, storageErrorOrNil("look at "+name, err)
 }
 
+// may asks the guard, where there is one.
+func (h *Home) may(change string) error {
+	if h.guard == nil {
+		return nil
+	}
+	return h.guard(change)
+}
+
 // put writes a temp file and lets publish give it its name. Only a whole,
 // synced file ever gets a name that readers look at.
 func (h *Home) put(op, name string, data []byte, publish func(temp, name string) error) error {
+	if err := h.may(op); err != nil {
+		return err
+	}
 	temp, err := h.writeTemp(data)
 	if err != nil {
 		return storageError(op, err)

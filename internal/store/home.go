@@ -31,6 +31,9 @@ const (
 // Options are the settings of a home; nil means the defaults.
 type Options struct {
 	Logger *slog.Logger // told of what was mended; nil discards
+	// Guard is asked before every change of a file, and its error is the
+	// change's. Tests let a disk die with it, at every write in turn.
+	Guard func(change string) error
 }
 
 // Home is an open home folder. It is safe for concurrent use, and several
@@ -41,6 +44,7 @@ type Home struct {
 	log   *slog.Logger
 	wary  bool // opened by Glance: what lies here may be anybody's
 	locks waiters
+	guard func(change string) error
 
 	// write puts bytes into an open file; tests make it fail.
 	write func(f *os.File, data []byte, sync bool) error
@@ -89,7 +93,7 @@ func open(path string, opts *Options, migrations []migration) (_ *Home, err erro
 	if err != nil {
 		return nil, openError(op, err)
 	}
-	h := &Home{path: path, root: root, log: logger, write: writeFile}
+	h := &Home{path: path, root: root, log: logger, write: writeFile, guard: opts.Guard}
 	defer func() {
 		if err != nil {
 			_ = h.Close()

@@ -1,0 +1,195 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// seriesSegment is how many entries one file of a series holds. A page of the
+// series costs a file or two, however long it has become.
+const seriesSegment = 256
+
+// Entry is one place of a series.
+type Entry struct {
+	Seq uint64    `json:"n"` // from 1, in the order of arrival
+	ID  string    `json:"id"`
+	At  time.Time `json:"at"`
+}
+
+// Series is a durable list of ids that grows at its end and is forgotten from
+// its beginning. Neither an entry nor a page of it costs more when there are
+// many. One process at a time appends to it; within that it is safe for
+// concurrent use.
+type Series struct {
+	home   *Home
+	folder string
+	size   uint64 // entries in a file
+
+	mu    sync.Mutex
+	first uint64 // the oldest segment there is
+	last  uint64 // the highest number ever given
+	log   *Log   // of the newest segment; nil until something is appended
+	name  string // of log
+}
+
+// OpenSeries opens the series kept in folder. It looks at the newest file only.
+func (h *Home) OpenSeries(folder string) (*Series, error) {
+	return h.openSeries(folder, seriesSegment)
+}
+
+func (h *Home) openSeries(folder string, size uint64) (*Series, error) {
+	s := &Series{home: h, folder: folder, size: size}
+	names, err := h.List(folder)
+	if err != nil {
+		return nil, err
+	}
+	newest, some := uint64(0), false
+	for _, name := range names { // sorted, as their numbers are
+		segment, ok := segmentOf(name)
+		if !ok {
+			continue
+		}
+		if !some {
+			s.first = segment
+		}
+		newest, some = segment, true
+	}
+	if !some {
+		return s, nil
+	}
+	s.last = newest * size // what came before its first
+	err = s.scan(newest, func(e Entry) { s.last = max(s.last, e.Seq) })
+	return s, err
+}
+
+// Append adds an entry. When it returns nil the entry survives a power cut.
+func (s *Series) Append(id string, at time.Time) (Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := Entry{Seq: s.last + 1, ID: id, At: at.UTC().Round(0)}
+	line, err := json.Marshal(e)
+	if err != nil {
+		return Entry{}, fmt.Errorf("list %s: %w", id, err)
+	}
+	if err := s.turn(s.file(s.segmentWith(e.Seq))); err != nil {
+		return Entry{}, err
+	}
+	if err := s.log.Append(line); err != nil {
+		return Entry{}, err
+	}
+	s.last = e.Seq
+	return e, nil
+}
+
+// Before returns up to limit entries with a lower number than seq, the newest
+// first; a seq of 0 means from the newest on.
+func (s *Series) Before(seq uint64, limit int) ([]Entry, error) {
+	s.mu.Lock()
+	last, first := s.last, s.first
+	s.mu.Unlock()
+	if seq == 0 || seq > last {
+		seq = last + 1
+	}
+	var found []Entry
+	for segment := s.segmentWith(max(seq, 2) - 1); seq > 1 && len(found) < limit; segment-- {
+		var part []Entry
+		if err := s.scan(segment, func(e Entry) {
+			if e.Seq < seq {
+				part = append(part, e)
+			}
+		}); err != nil {
+			return nil, err
+		}
+		for i := len(part) - 1; i >= 0 && len(found) < limit; i-- {
+			found = append(found, part[i])
+		}
+		if segment <= first {
+			break
+		}
+	}
+	return found, nil
+}
+
+// Oldest returns the entries of the oldest file, and whether there is a newer
+// one, so that DropOldest would drop it.
+func (s *Series) Oldest() (entries []Entry, droppable bool, err error) {
+	s.mu.Lock()
+	segment, last := s.first, s.last
+	s.mu.Unlock()
+	err = s.scan(segment, func(e Entry) { entries = append(entries, e) })
+	return entries, last > (segment+1)*s.size, err
+}
+
+// DropOldest forgets the oldest file. The newest stays: numbers are never
+// given twice.
+func (s *Series) DropOldest() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last <= (s.first+1)*s.size {
+		return nil
+	}
+	if err := s.home.RemoveAll(s.file(s.first)); err != nil {
+		return err
+	}
+	s.first++
+	return nil
+}
+
+// Close lets go of the file. It may be called more than once.
+func (s *Series) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.log == nil {
+		return nil
+	}
+	log := s.log
+	s.log, s.name = nil, ""
+	return log.Close()
+}
+
+// turn has the log of that name open for the next line.
+func (s *Series) turn(name string) error {
+	if s.log != nil && s.name == name {
+		return nil
+	}
+	log, err := s.home.OpenLog(name, nil)
+	if err != nil {
+		return err
+	}
+	if s.log != nil {
+		_ = s.log.Close() // every line of it is on the disk
+	}
+	s.log, s.name = log, name
+	return nil
+}
+
+func (s *Series) scan(segment uint64, fn func(Entry)) error {
+	return s.home.ScanLog(s.file(segment), func(line []byte) error {
+		var e Entry
+		if json.Unmarshal(line, &e) == nil && e.ID != "" && s.segmentWith(e.Seq) == segment {
+			fn(e)
+		}
+		return nil
+	})
+}
+
+func (s *Series) file(segment uint64) string {
+	return path.Join(s.folder, fmt.Sprintf("%012d.jsonl", segment))
+}
+
+// segmentWith is the file that holds a number.
+func (s *Series) segmentWith(seq uint64) uint64 { return (max(seq, 1) - 1) / s.size }
+
+func segmentOf(name string) (uint64, bool) {
+	digits, ok := strings.CutSuffix(name, ".jsonl")
+	if !ok || len(digits) != 12 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n, err == nil
+}
