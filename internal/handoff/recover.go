@@ -1,0 +1,75 @@
+package handoff
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"tapin/internal/fault"
+)
+
+const (
+	sweepEvery = time.Hour
+	sweepPause = time.Second // between files of the list, so that nobody waits for a sweep
+)
+
+// Recover goes on with what an earlier process left: what was written and not
+// done is done, what was not told is told, and every timer is set again. It is
+// called once, when the sessions are back. It never fails for one hand-off's sake.
+func (r *Room) Recover(ctx context.Context) {
+	r.mu.Lock()
+	all := make([]*live, 0, len(r.open))
+	for _, l := range r.open {
+		all = append(all, l)
+	}
+	r.mu.Unlock()
+	for _, l := range all {
+		if ctx.Err() != nil {
+			return
+		}
+		l.change.Lock()
+		r.settle(ctx, l)
+		lost := false
+		if !l.rec.IsOver() && !l.rec.Parked {
+			keeping, cancel := context.WithTimeout(ctx, effectWithin)
+			err := r.deps.Stage.KeepUntil(keeping, l.rec.SessionID, l.rec.Deadline.Add(keepBeyond))
+			cancel()
+			lost = errors.Is(err, fault.NoSession)
+		}
+		l.change.Unlock()
+		if lost {
+			r.lose(ctx, l, "it could not be picked up after a restart")
+		}
+	}
+}
+
+// Run forgets what is past its time, in small steps, until ctx ends.
+func (r *Room) Run(ctx context.Context) {
+	if r.opts.Keep <= 0 {
+		return
+	}
+	wait := time.NewTimer(sweepPause)
+	defer wait.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-wait.C:
+		}
+		more, err := r.archive.Expire(ctx, time.Now().Add(-r.opts.Keep), r.isOpen)
+		if err != nil && ctx.Err() == nil {
+			r.log.Warn("old hand-offs could not be forgotten", "error", err)
+		}
+		if more && err == nil {
+			wait.Reset(sweepPause)
+		} else {
+			wait.Reset(sweepEvery)
+		}
+	}
+}
+
+func (r *Room) isOpen(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.open[id] != nil
+}

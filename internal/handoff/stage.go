@@ -1,0 +1,75 @@
+package handoff
+
+import (
+	"context"
+	"time"
+
+	"tapin/internal/page"
+	"tapin/internal/secret"
+)
+
+// Stage is the session as a hand-off needs it. All methods are safe for
+// concurrent use; a session that is not there is NO_SESSION, and a hand-off
+// that does not hold it any more is refused or, where that is the wish anyway,
+// changes nothing.
+type Stage interface {
+	// Lend closes the gate for the agent, lets actions under way end, and looks
+	// at the page. No session means the active one. HANDOFF_ACTIVE when another
+	// hand-off holds it.
+	Lend(ctx context.Context, session, handoff string, o LendOptions) (Lent, error)
+	// Return opens the gate again. It may be repeated.
+	Return(ctx context.Context, session, handoff string) error
+	// Observe looks at the page.
+	Observe(ctx context.Context, session, handoff string, o page.ObserveOptions) (page.Observation, error)
+	// Holds tells which conditions are met, and nothing else of the page.
+	Holds(ctx context.Context, session, handoff string, conditions []page.Condition) ([]bool, error)
+	// KeepUntil raises the deadline of the session, as far as its plan allows.
+	KeepUntil(ctx context.Context, session string, t time.Time) error
+	// Screenshot photographs the page, secret fields masked.
+	Screenshot(ctx context.Context, session, handoff string) (page.Image, error)
+	// Type types into the field that has the focus; with the same key, once.
+	Type(ctx context.Context, session, handoff string, text secret.Text, key string) (page.Typed, error)
+	// Close saves the login and ends the session.
+	Close(ctx context.Context, session, reason string) (contextSaved bool, err error)
+	// Park saves what the page needs and frees the browser; Unpark brings a
+	// browser back, or tells which one is there already.
+	Park(ctx context.Context, session, handoff string) error
+	Unpark(ctx context.Context, session, handoff string) (generation int, err error)
+	// Presence tells when a person last did something in the page, and whether
+	// anybody looks at it now.
+	Presence(session string) (lastHumanInput time.Time, watching bool)
+}
+
+// LendOptions are what is wanted of a page as the wheel changes hands.
+type LendOptions struct {
+	TabID      string // to be in front; none means the one that is
+	Observe    page.ObserveOptions
+	Conditions []page.Condition
+	Photo      bool
+	Login      bool // the agent met a login: the saved one is stale
+}
+
+// Lent is a session as it was when the wheel changed hands.
+type Lent struct {
+	SessionID  string
+	Generation int
+	TabID      string
+	Seen       page.Observation
+	Holds      []bool      // of the conditions, in their order
+	Photo      *page.Image // secret fields masked; nil where there is none
+}
+
+// Evidence is where a run's evidence is kept. Safe for concurrent use.
+type Evidence interface {
+	// Check returns NOT_FOUND for a run that is not there.
+	Check(ctx context.Context, run string) error
+	// AppendOnce adds a pointer, unless one of that kind and ref is there.
+	AppendOnce(ctx context.Context, run, kind, ref, summary string) error
+}
+
+// Sealer keeps what must not lie on the disk in the clear, as a vault does.
+// Safe for concurrent use.
+type Sealer interface {
+	Seal(name, origin string, plaintext []byte) ([]byte, error)
+	Open(name, origin string, sealed []byte) ([]byte, error)
+}
