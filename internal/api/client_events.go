@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -36,16 +37,25 @@ func (e *ResyncError) Error() string {
 // errLeft says that the consumer left the loop.
 var errLeft = errors.New("the reader left")
 
+// Newest is the cursor of one who wants only what is to come.
+const Newest uint64 = math.MaxUint64
+
 // Events follows the feed from the event after lastID; 0 begins with the oldest
-// kept. A lost connection, also a sidecar that restarts, is taken up again by
+// kept, Newest with the next one. A lost connection, also a sidecar that restarts, is taken up again by
 // itself. The loop ends with ctx, or with an error that trying again cannot
 // mend; a *ResyncError is yielded too, but does not end it.
 func (c *Client) Events(ctx context.Context, lastID uint64) iter.Seq2[event.Event, error] {
+	return c.EventsFrom(ctx, &lastID)
+}
+
+// EventsFrom is Events that keeps the caller's cursor up to date, for one who
+// goes on with another client, such as after a restart at another address.
+func (c *Client) EventsFrom(ctx context.Context, lastID *uint64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		pause := firstPause
 		for {
-			from := lastID
-			err := c.follow(ctx, &lastID, yield)
+			from := *lastID
+			err := c.follow(ctx, lastID, yield)
 			switch {
 			case errors.Is(err, errLeft) || ctx.Err() != nil:
 				return
@@ -53,7 +63,7 @@ func (c *Client) Events(ctx context.Context, lastID uint64) iter.Seq2[event.Even
 				yield(event.Event{}, err)
 				return
 			}
-			if lastID != from {
+			if *lastID != from {
 				pause = firstPause
 			}
 			select {
@@ -80,11 +90,20 @@ func (c *Client) follow(ctx context.Context, lastID *uint64, yield func(event.Ev
 	defer cancel()
 	dead := time.AfterFunc(silence, cancel)
 	defer dead.Stop()
-	resp, err := c.send(ctx, http.MethodGet, "/events", nil, http.Header{"Last-Event-Id": {strconv.FormatUint(*lastID, 10)}})
+	header := http.Header{}
+	if *lastID != Newest {
+		header.Set("Last-Event-ID", strconv.FormatUint(*lastID, 10))
+	}
+	resp, err := c.send(ctx, http.MethodGet, "/events", nil, header)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
+	if *lastID == Newest {
+		if *lastID, err = strconv.ParseUint(resp.Header.Get("Last-Event-ID"), 10, 64); err != nil {
+			return fault.New(fault.ProviderError, "follow events", "the feed does not say where it is")
+		}
+	}
 	var kind string
 	var data []byte
 	id := *lastID // counts once its event is whole

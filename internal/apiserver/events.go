@@ -38,6 +38,8 @@ func (s *Server) events(c *call, q *api.EventsQuery) error {
 		return fault.New(fault.Busy, "", "tapin is ending")
 	}
 
+	// One who comes without a cursor knows from the start where to go on.
+	c.w.Header().Set("Last-Event-ID", strconv.FormatUint(cursor, 10))
 	c.begin(http.StatusOK, "text/event-stream", -1)
 	out := &sse{c: c}
 	out.comment("tapin")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"tapin/internal/apiserver"
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/secret"
 )
 
 func publish(t *testing.T, f *fixture, n int) {
@@ -200,5 +202,47 @@ func TestFollowingEndsWithAnErrorThatWillNotPass(t *testing.T) {
 	}
 	if n != 1 {
 		t.Fatalf("%d errors", n)
+	}
+}
+
+func TestAReaderWhoWantsOnlyWhatIsToComeMissesNothingAfterThat(t *testing.T) {
+	t.Parallel()
+	f := serve(t, nil)
+	publish(t, f, 2)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.base+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+agentToken)
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if got := resp.Header.Get("Last-Event-ID"); got != "2" {
+		t.Fatalf("the cursor to begin with is %q", got)
+	}
+	first := true
+	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if first { // the line breaks before anything happened
+			first = false
+			w.Header().Set("Last-Event-ID", "2")
+			return
+		}
+		f.ServeHTTP(w, r)
+	}))
+	defer cut.Close()
+	client, err := api.NewClient(cut.URL, secret.New(agentToken), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	publish(t, f, 1)
+	cursor := api.Newest
+	for e, err := range client.EventsFrom(t.Context(), &cursor) {
+		if err != nil || e.Seq != 3 || cursor != 3 {
+			t.Fatalf("got %+v, %v; cursor %d", e, err, cursor)
+		}
+		break
 	}
 }
