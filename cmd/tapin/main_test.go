@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -44,6 +45,7 @@ func TestScripts(t *testing.T) {
 			"signal":   sendSignal,
 			"await":    await,
 			"gone":     gone,
+			"knock":    knock,
 			"nothing":  nothing,
 			"nosecret": noSecret,
 			"isimage":  isImage,
@@ -96,15 +98,30 @@ func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// await waits for a file.
+// await waits for a file, and for a line in it: await file [pattern].
 func await(ts *testscript.TestScript, _ bool, args []string) {
+	pattern := regexp.MustCompile(strings.Join(args[1:], " "))
 	for range 1000 {
-		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+		if raw, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && pattern.Match(raw) {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	ts.Fatalf("%s did not appear", args[0])
+	ts.Fatalf("%s did not come", strings.Join(args, " "))
+}
+
+// knock asks the running sidecar something with the token in a file: knock file status.
+func knock(ts *testscript.TestScript, _ bool, args []string) {
+	address := strings.TrimSpace(ts.ReadFile(filepath.Join(ts.Getenv("TAPIN_HOME"), "control.addr")))
+	req, err := http.NewRequest(http.MethodGet, "http://"+address+"/sessions", nil)
+	ts.Check(err)
+	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(ts.ReadFile(args[0])))
+	resp, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	_ = resp.Body.Close()
+	if strconv.Itoa(resp.StatusCode) != args[1] {
+		ts.Fatalf("the answer is %s", resp.Status)
+	}
 }
 
 // gone waits for the end of a process; a zombie has ended.

@@ -2,13 +2,10 @@ package apiserver
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"tapin/internal/api"
 	"tapin/internal/event"
-	"tapin/internal/fault"
 	"tapin/internal/session"
 )
 
@@ -33,7 +30,7 @@ var (
 const recentEntries = 100
 
 func (s *Server) journal(_ *call, q *api.JournalQuery) (*api.JournalAnswer, error) {
-	since, err := ago(q.Since, time.Now())
+	since, err := api.Since(q.Since, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -77,26 +74,6 @@ func talliesOf(tallies []event.Tally) []api.JournalTally {
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// ago reads a time, or how long ago it was. Nothing means the beginning.
-func ago(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at, nil
-	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-			return now.Add(-time.Duration(n) * 24 * time.Hour), nil
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return now.Add(-d), nil
-	}
-	return time.Time{}, fault.New(fault.InvalidRequest, "", "since is no time").
-		WithHint("Write 2026-01-31T09:00:00Z, or how long ago: 90m, 24h, 7d.").With("field", "since")
-}
 
 func (s *Server) cleanup(c *call, _ *api.CleanupRequest) (*api.Cleanup, error) {
 	found, err := s.cleaner.Recover(c.r.Context())

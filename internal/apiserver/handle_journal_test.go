@@ -65,7 +65,7 @@ func TestTheJournalIsToldAsItIsAskedFor(t *testing.T) {
 	if first["took_ms"] != 1.5 || first["outcome"] != "ok" || first["session_id"] != "ses_1" || first["origin"] != nil {
 		t.Errorf("told as %v", first)
 	}
-	for _, query := range []string{"since=yesterday", "since=-5h", "recent=1001", "recent=x", "sumary=true"} {
+	for _, query := range []string{"since=yesterday", "since=-5h", "recent=1001", "recent=x", "summery=true"} {
 		if got := f.do(t, http.MethodGet, "/journal?"+query, "", nil); got.status != http.StatusBadRequest {
 			t.Errorf("%s: %d", query, got.status)
 		}

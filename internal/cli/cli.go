@@ -113,7 +113,8 @@ func (a *app) root() *cobra.Command {
 			a.scrollCommand(), a.hoverCommand(), a.dragCommand(), a.waitCommand(),
 			a.tabCommand(), a.dialogCommand(), a.permissionCommand(), a.authCommand(),
 		}},
-		{"Look after it", []*cobra.Command{a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
+		{"See what happens", []*cobra.Command{a.watchCommand(), a.journalCommand(), a.logsCommand()}},
+		{"Look after it", []*cobra.Command{a.tokenCommand(), a.cleanupCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
 	}
 	for _, c := range chapters {
 		root.AddCommand(c.commands...)
