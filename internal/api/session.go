@@ -133,7 +133,7 @@ type Dialog struct {
 // browser. The page goes on without an answer.
 type Question struct {
 	TabID    string `json:"tab_id"`
-	Kind     string `json:"kind" enum:"permission,file_chooser,http_auth" doc:"Answered with POST /session/permission, /upload or /auth."`
+	Kind     string `json:"kind" enum:"permission,file_chooser,http_auth,passkey" doc:"Answered with POST /session/permission, /upload or /auth. A passkey needs no answer: it was declined, and the site shows another way in."`
 	Origin   string `json:"origin,omitempty" doc:"Who asks."`
 	Name     string `json:"name,omitempty" doc:"The permission."`
 	Realm    string `json:"realm,omitempty" doc:"What the site calls the place that the password is for."`

@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -46,8 +47,45 @@ func TestPasskeysAreDeclinedAtOnce(t *testing.T) {
 			}
 		})
 	}
+	asked := page.Question{Kind: page.AskPasskey, Origin: s.localhost()}
+	if err := s.tabs.Refresh(ctx); err != nil || !slices.Contains(tab.Pending(), asked) {
+		t.Errorf("nobody is told: %+v, %v", tab.Pending(), err)
+	}
+	told := 0
+	s.heardOf(func(what page.Surprise) bool {
+		if what.Kind == page.SurprisePasskey && what.Tab == tab.ID() && *what.Question == asked {
+			told++
+		}
+		return false
+	})
+	if told != 1 {
+		t.Errorf("the passkeys of one page were told %d times", told)
+	}
 	if got := s.eval(ctx, t, tab, `navigator.credentials.get + "" + PublicKeyCredential`); !strings.Contains(got, "function get() { [native code] }function PublicKeyCredential() { [native code] }") {
 		t.Errorf("the page can see %q", got)
+	}
+}
+
+func TestAPasskeyIsToldOfThoughNobodyAsks(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	s := perform(t, page.Look{}, map[string]http.HandlerFunc{"/": document(`<title>home</title>`)})
+	tab := s.front(ctx, t)
+	if _, err := tab.Navigate(ctx, s.localhost()+"/", page.WaitLoad); err != nil {
+		t.Fatal(err)
+	}
+	s.eval(ctx, t, tab, `PublicKeyCredential.isUserVerifyingPlatformAuthenticatorAvailable()`)
+	if err := s.tabs.Refresh(ctx); err != nil || len(tab.Pending()) > 0 {
+		t.Fatalf("who only asks whether there could be one was noted: %+v, %v", tab.Pending(), err)
+	}
+	s.eval(ctx, t, tab, `navigator.credentials.get({publicKey: {challenge: new Uint8Array(16)}}).catch(e => e.name)`)
+	browsertest.Eventually(t, 10*time.Second, "the news of the passkey", func() bool {
+		return s.heardOf(func(what page.Surprise) bool {
+			return what.Kind == page.SurprisePasskey && what.Tab == tab.ID() && what.Question.Origin == s.localhost()
+		})
+	})
+	if _, err := tab.Navigate(ctx, s.URL+"/", page.WaitLoad); err != nil || len(tab.Pending()) > 0 {
+		t.Errorf("the next page is still asked: %+v, %v", tab.Pending(), err)
 	}
 }
 

@@ -2,7 +2,12 @@ package page
 
 import (
 	"context"
+	"strings"
+	"sync"
+	"time"
 
+	cdpbrowser "github.com/chromedp/cdproto/browser"
+	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/webauthn"
 )
 
@@ -24,5 +29,97 @@ func (t *Tab) declinePasskeys(ctx context.Context) {
 			Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: kind,
 			HasResidentKey: true, HasUserVerification: true, IsUserVerified: false, AutomaticPresenceSimulation: true,
 		}})
+	}
+}
+
+// passkeys counts the requests for passkeys that the browser has answered. No
+// event tells of one, and a page that could be watched for it would notice; but
+// the browser keeps statistics, and in one that is all ours they are our pages'.
+type passkeys struct {
+	mu       sync.Mutex
+	counted  bool // there is a count to compare with
+	answered int64
+}
+
+// passkeysEvery is how often the statistics are read while nobody asks for the
+// tabs anyway. It takes the browser a millisecond.
+const passkeysEvery = 2 * time.Second
+
+// countPasskeys notes where the count stands, and looks after it from now on.
+func (t *Tabs) countPasskeys(ctx context.Context) {
+	n, ok := t.passkeysAnswered(ctx)
+	if !ok {
+		return
+	}
+	t.passkeys.mu.Lock()
+	t.passkeys.counted, t.passkeys.answered = true, n
+	t.passkeys.mu.Unlock()
+	t.watch(func(ctx context.Context) {
+		tick := time.NewTicker(passkeysEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				t.lookForPasskeys(ctx)
+			case <-t.root.Conn().Done():
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// lookForPasskeys tells of requests for a passkey since the last look. The
+// statistics do not say which page it was: a site only asks when it is in front.
+func (t *Tabs) lookForPasskeys(ctx context.Context) {
+	p := &t.passkeys
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.counted {
+		return
+	}
+	n, ok := t.passkeysAnswered(ctx)
+	if !ok || n <= p.answered {
+		return
+	}
+	p.answered = n
+	_ = t.readAddresses(ctx) // it may have moved on since
+	if tab := t.front(); tab != nil {
+		tab.wantedPasskey()
+	}
+}
+
+// passkeysAnswered is how many requests the browser has answered so far; false
+// where it does not say, or also counts what is not ours.
+func (t *Tabs) passkeysAnswered(ctx context.Context) (int64, bool) {
+	if !t.inst.Exclusive() {
+		return 0, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	got, err := proto.Call(ctx, t.root, cdpbrowser.GetHistograms, cdpbrowser.GetHistogramsParams{Query: "WebAuthentication."})
+	if err != nil {
+		return 0, false
+	}
+	n := int64(0)
+	for _, h := range got.Histograms {
+		if strings.HasSuffix(h.Name, "GetAssertion.Result") || strings.HasSuffix(h.Name, "MakeCredential.Result") {
+			n += h.Count
+		}
+	}
+	return n, true
+}
+
+// wantedPasskey notes that the page asked for one, and tells of it once a page.
+func (t *Tab) wantedPasskey() {
+	address, _ := t.Address()
+	asked := Question{Kind: AskPasskey, Origin: originOf(address)}
+	t.questions.mu.Lock()
+	known := t.questions.passkey != nil
+	t.questions.passkey = &asked
+	t.questions.mu.Unlock()
+	if !known {
+		t.tabs.tell(Surprise{Kind: SurprisePasskey, Tab: t.ID(), Question: &asked})
 	}
 }

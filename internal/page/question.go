@@ -16,6 +16,7 @@ const (
 	AskPermission  = "permission"
 	AskFileChooser = "file_chooser"
 	AskHTTPAuth    = "http_auth"
+	AskPasskey     = "passkey" // declined already; the site has another way in
 )
 
 // Question is something the browser would ask a person in front of it. Nothing
@@ -39,13 +40,14 @@ const (
 	SurpriseTabOpened    = "tab_opened"
 	SurpriseTabClosed    = "tab_closed"
 	SurprisePopupRefused = "popup_refused"
+	SurprisePasskey      = "passkey"
 )
 
 // Surprise is something that happened in the browser without being asked for.
 type Surprise struct {
 	Kind     string
 	Tab      string    // its id, empty where it is no tab's
-	Question *Question // for SurpriseQuestion
+	Question *Question // for SurpriseQuestion and SurprisePasskey
 	Download *Download // for SurpriseDownload
 }
 
@@ -55,6 +57,7 @@ type questions struct {
 	login   *login
 	chooser *chooser
 	refused []permission
+	passkey *Question // the page asked for one, and was declined
 }
 
 type chooser struct {
@@ -82,6 +85,9 @@ func (t *Tab) Pending() []Question {
 	for _, p := range q.refused {
 		out = append(out, p.question())
 	}
+	if q.passkey != nil {
+		out = append(out, *q.passkey)
+	}
 	return out
 }
 
@@ -91,7 +97,7 @@ func (q *questions) forget(gone proto.FrameID, main bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if main {
-		q.login, q.refused = nil, nil
+		q.login, q.refused, q.passkey = nil, nil, nil
 	}
 	if q.chooser != nil && (main || q.chooser.frame == gone) {
 		q.chooser = nil

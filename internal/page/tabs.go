@@ -64,6 +64,7 @@ type Tabs struct {
 
 	guard      guardNews
 	downloads  downloads
+	passkeys   passkeys
 	onSurprise func(Surprise)
 
 	mu      sync.Mutex
@@ -129,6 +130,7 @@ func (t *Tabs) begin(ctx context.Context) error {
 	} else if err := t.adopt(ctx); err != nil {
 		return err
 	}
+	t.countPasskeys(ctx)
 	if err := t.root.Conn().Settle(ctx); err != nil {
 		return err
 	}
@@ -366,6 +368,14 @@ func noTab(op, id string) error {
 // Refresh asks the browser itself what its tabs show now; no page needs to
 // answer for that, so it works under dialogs and with hung pages too.
 func (t *Tabs) Refresh(ctx context.Context) error {
+	if err := t.readAddresses(ctx); err != nil {
+		return err
+	}
+	t.lookForPasskeys(ctx)
+	return nil
+}
+
+func (t *Tabs) readAddresses(ctx context.Context) error {
 	got, err := proto.Call(ctx, t.root, target.GetTargets, target.GetTargetsParams{Filter: target.Filter{{Type: "page"}}})
 	if err != nil {
 		return fmt.Errorf("list the tabs: %w", err)
