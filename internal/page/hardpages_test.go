@@ -75,6 +75,10 @@ var hardPages = []hard{
 		body: `<button style="display:flex" onclick=hit()><span>Save</span><span>Draft</span></button>`},
 	{name: "a button that is replaced when the mouse comes", css: "#go", text: "Go",
 		body: `<div id=box></div><script>const draw = () => { box.innerHTML = "<button id=go onclick=hit()>Go</button>"; go.onpointerover = () => { if (!window.once) { once = 1; draw() } } }; draw()</script>`},
+	{name: "a button drawn anew by every press, and every 15 ms", css: "#go", text: "Go", expect: "hits === 1 && downs === 1",
+		body: `<div id=box></div><script>downs = 0
+			const draw = () => { box.innerHTML = "<button id=go onclick=hit()>Go</button>" }
+			setInterval(draw, 15); addEventListener("mousedown", () => { downs++; draw() })</script>`},
 	{name: "a button drawn anew every 15 ms", css: "#go", text: "Go",
 		body: `<div id=box></div><script>setInterval(() => { box.innerHTML = "<button id=go onclick=hit()>Go</button>" }, 15)</script>`},
 	{name: "a fixed header over the target", css: "#go", text: "Go",

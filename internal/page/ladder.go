@@ -80,9 +80,8 @@ func (o ClickOptions) rungs(l Locator) []string {
 	return []string{first, byPoint, byScript, byKeyboard, byTouch}
 }
 
-// anew bounds how often a click is repeated that fell between two drawings of
-// an element that is drawn anew all the time.
-const anew = 8
+// again bounds how often a click is sent that a new frame has lost.
+const again = 3
 
 func (t *Tab) rung(ctx context.Context, rung string, l Locator, o ClickOptions, deadline time.Time) (string, error) {
 	for tries := 0; ; tries++ {
@@ -102,19 +101,38 @@ func (t *Tab) rung(ctx context.Context, rung string, l Locator, o ClickOptions, 
 		if err != nil {
 			return "", err
 		}
-		between := out.effect == Unknown && out.heard.Lost && out.heard.has("pointerdown", "mousedown") && t.restless(ctx, got, l)
+		if out.effect == Unknown && o.plain() && out.heard.Lost && out.heard.has("pointerdown", "mousedown") && t.restless(ctx, got, l) {
+			return t.complete(ctx, got, l), nil
+		}
 		// A frame of another site that has just come is not yet known to those who
 		// pass the mouse on: what they lost can be sent again.
-		lost := out.effect == None && got.frame.id != t.frames.main && tries < 2
-		if !between && !lost || tries >= anew {
+		if out.effect != None || got.frame.id == t.frames.main || tries+1 >= again {
 			return out.effect, nil
 		}
 	}
 }
 
-// restless tells whether the element is drawn anew all the time. Pressed on one
-// drawing and released on the next makes no click; but where the press itself
-// may have changed the page, it must not be repeated.
+// plain is the click that everything knows.
+func (o ClickOptions) plain() bool { return o.Button == "left" && o.Count == 1 }
+
+// complete makes the click of which only the press arrived: pressed on one
+// drawing of an element and released on the next makes none. The press has been
+// heard and must not come again, so it is the click alone, on whichever drawing
+// is there now.
+func (t *Tab) complete(ctx context.Context, got found, l Locator) string {
+	args := map[string]Locator{"locator": l}
+	clicked := false
+	out, err := t.observe(ctx, found{frame: got.frame}, nil, func(ctx context.Context) error {
+		return t.call(ctx, got.frame, "complete", args, &clicked)
+	})
+	if err == nil && (clicked || out.effect == Confirmed) {
+		return Confirmed
+	}
+	return Unknown
+}
+
+// restless tells whether the element is drawn anew all the time, and not by the
+// press itself: that may have been the page's answer.
 func (t *Tab) restless(ctx context.Context, got found, l Locator) bool {
 	if got.churn > 0 {
 		return true
