@@ -185,11 +185,11 @@ func (t *Tab) choose(ctx context.Context, h *hunt) (frame, int, error) {
 		Locator Locator `json:"locator"`
 	}{h.locator}
 	matches := make([]match, len(all))
-	ask := func(i int) error {
+	ask := func(ctx context.Context, i int) error {
 		matches[i].Rank = -1
 		return t.call(ctx, all[i], "find", args, &matches[i])
 	}
-	if err := ask(0); err != nil {
+	if err := ask(ctx, 0); err != nil {
 		return frame{}, 0, err
 	}
 	if matches[0].Rank == 0 || matches[0].Bad != "" {
@@ -197,8 +197,12 @@ func (t *Tab) choose(ctx context.Context, h *hunt) (frame, int, error) {
 	}
 	var wg sync.WaitGroup
 	for i := 1; i < len(all); i++ {
-		// A frame that is going away has nothing for us.
-		wg.Go(func() { _ = ask(i) })
+		// A frame that is going away, or hangs, has nothing for us.
+		wg.Go(func() {
+			limited, cancel := context.WithTimeout(ctx, frameWithin)
+			defer cancel()
+			_ = ask(limited, i)
+		})
 	}
 	wg.Wait()
 	best := 0

@@ -152,7 +152,7 @@ func (t *Tab) askEach(ctx context.Context, frames []frame, ask func(context.Cont
 	for i, f := range frames {
 		busy.Go(func() {
 			if f.id != t.frames.main {
-				limited, cancel := context.WithTimeout(ctx, holdsWithin/3)
+				limited, cancel := context.WithTimeout(ctx, hungFrame)
 				defer cancel()
 				errs[i] = ask(limited, i)
 				return

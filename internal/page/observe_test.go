@@ -134,7 +134,10 @@ func TestConditionsHoldOrNot(t *testing.T) {
 	if _, err := s.tab.Navigate(ctx, s.URL+"/shop/cart?step=2#x", page.WaitLoad); err != nil {
 		t.Fatal(err)
 	}
-	was := s.bare.Eval(ctx, t, `[scrollX, scrollY, document.activeElement.localName].join()`)
+	s.bare.Eval(ctx, t, `(() => {
+		window.noticed = []
+		for (const type of ["scroll", "focus", "blur", "resize", "mousemove", "keydown", "visibilitychange"]) addEventListener(type, () => noticed.push(type), true)
+		new MutationObserver(all => noticed.push(...all.map(m => m.type))).observe(document, {subtree: true, attributes: true, childList: true, characterData: true}) })()`)
 	for _, tt := range []struct {
 		c    page.Condition
 		want bool
@@ -171,8 +174,11 @@ func TestConditionsHoldOrNot(t *testing.T) {
 	if diff := cmp.Diff([]bool{true, false, false, true}, got); err != nil || diff != "" {
 		t.Errorf("several at once: %v %s", err, diff)
 	}
-	if now := s.bare.Eval(ctx, t, `[scrollX, scrollY, document.activeElement.localName].join()`); now != was {
-		t.Errorf("looking moved the page from %s to %s", was, now)
+	if _, err := s.tab.Observe(ctx, page.ObserveOptions{Key: observeKey}); err != nil {
+		t.Error(err)
+	}
+	if noticed := s.bare.Eval(ctx, t, `new Promise(r => setTimeout(r)).then(() => noticed.join())`); noticed != "" {
+		t.Errorf("the page noticed that it was looked at: %s", noticed)
 	}
 	for _, c := range []page.Condition{{}, {URL: "a", Text: "b"}, {Text: "  "}, {Visible: "a[["}, {Absent: "::nothing("}} {
 		if _, err := s.tab.Holds(ctx, []page.Condition{c}); !errors.Is(err, fault.InvalidRequest) {
@@ -212,6 +218,36 @@ func TestWhatCannotBeSeenToHoldDoesNot(t *testing.T) {
 	check("a page that is busy", true, false, false, false)
 	s.crash(ctx, t)
 	check("a crashed page", false, false, false, false)
+}
+
+func TestAFrameThatHangsKeepsNobodyFromLooking(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	s := newStage(ctx, t, map[string]string{"/": `<h1>Here</h1><button onclick=hit()>Pay now please</button><x-box></x-box><iframe src="OTHER/hangs"></iframe>`,
+		"/hangs": `<p>Hangs</p><script>onmessage = () => { for (;;); }</script>`})
+	if _, err := s.tab.Navigate(ctx, s.URL+"/", page.WaitLoad); err != nil {
+		t.Fatal(err)
+	}
+	before, err := s.tab.Observe(ctx, page.ObserveOptions{Key: observeKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.bare.Eval(ctx, t, `frames[0].postMessage("", "*")`)
+	browsertest.Eventually(t, 10*time.Second, "the frame to hang", func() bool {
+		got, err := s.tab.Holds(ctx, []page.Condition{{Text: "hangs"}})
+		return err == nil && !got[0]
+	})
+	got, err := s.tab.Holds(ctx, []page.Condition{{Text: "here"}, {Absent: "#never"}, {Absent: "h1"}})
+	if diff := cmp.Diff([]bool{true, false, false}, got); err != nil || diff != "" { // the frame may show #never
+		t.Errorf("%v %s", err, diff)
+	}
+	after, err := s.tab.Observe(ctx, page.ObserveOptions{Key: observeKey})
+	if diff := cmp.Diff(before, after); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	if got, err := s.tab.Click(ctx, page.Locator{Text: "pay now"}, page.ClickOptions{}); err != nil || got.Effect != page.Confirmed {
+		t.Errorf("%+v, %v", got, err)
+	}
 }
 
 // crash ends the renderer of the page.

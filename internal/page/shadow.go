@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/dom"
@@ -21,6 +22,10 @@ type node struct {
 	Frame    proto.FrameID       `json:"frameId"`
 }
 
+// hungFrame is how long a frame of another process is waited for before it
+// counts as one that shows nothing.
+const hungFrame = 700 * time.Millisecond
+
 // adoptClosed hands the engine the closed shadow roots of all documents: no
 // script can reach them by itself. It reads whole documents, so it is done only
 // after a search without them has failed.
@@ -35,7 +40,13 @@ func (t *Tab) adoptClosed(ctx context.Context) error {
 			Root *node `json:"root"`
 		}
 		all, pierce := int64(-1), true
-		err := f.session.Call(ctx, dom.GetDocument.Method, dom.GetDocumentParams{Depth: &all, Pierce: &pierce}, &got)
+		limited, cancel := ctx, context.CancelFunc(func() {})
+		if f.session != t.session {
+			// A frame that hangs keeps nobody from looking into the others.
+			limited, cancel = context.WithTimeout(ctx, hungFrame)
+		}
+		err := f.session.Call(limited, dom.GetDocument.Method, dom.GetDocumentParams{Depth: &all, Pierce: &pierce}, &got)
+		cancel()
 		// From here on the browser would tell of every change.
 		_ = f.session.Send(ctx, dom.Disable.Method, proto.Empty{})
 		if err != nil {
