@@ -116,16 +116,36 @@ type FillRequest struct {
 	Look
 }
 
-// FieldValue is one field and what it shall hold.
+// FieldValue is one field and what it shall hold: a value, or a credential of
+// the owner's, which goes from the keychain to the field and nowhere else.
 type FieldValue struct {
 	Element
-	Value *secret.Text `json:"value" required:"true" max:"100000" doc:"What the field shall hold: a text, a date, an option, true or false for a box. Empty clears it."`
+	Value      *secret.Text `json:"value,omitempty" max:"100000" doc:"What the field shall hold: a text, a date, an option, true or false for a box. Empty clears it. Either this or credential."`
+	Credential string       `json:"credential,omitempty" max:"253" doc:"The name of a credential that the owner keeps, such as chase. It is typed on the site it belongs to, over https, and nowhere else; nobody reads it back."`
+	Part       string       `json:"part,omitempty" enum:"password,username,totp" doc:"Which part of the credential; the password without it."`
+}
+
+// Check refuses a field that is not named in exactly one way, or would not get
+// exactly one thing.
+func (f FieldValue) Check() error {
+	if err := f.Element.Check(); err != nil {
+		return err
+	}
+	switch {
+	case f.Value == nil && f.Credential == "":
+		return invalid("field %q is required", "value").With("field", "value").WithHint("Give a value, or the name of a credential.")
+	case f.Value != nil && f.Credential != "":
+		return invalid("there are both a value and a credential").With("field", "credential").WithHint("Keep one of them.")
+	case f.Part != "" && f.Credential == "":
+		return invalid("part goes with credential, and there is none").With("field", "credential")
+	}
+	return nil
 }
 
 // maxFields bounds one call; no form a person fills has as many.
 const maxFields = 200
 
-// Check refuses fields that are not named in exactly one way.
+// Check refuses too many fields, or one that is not right.
 func (r *FillRequest) Check() error {
 	if len(r.Fields) > maxFields {
 		return invalid("%d fields are more than %d", len(r.Fields), maxFields).With("field", "fields")

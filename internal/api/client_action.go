@@ -41,7 +41,7 @@ func (c *Client) Type(ctx context.Context, id string, req TypeRequest) (*TypeAns
 func (c *Client) Fill(ctx context.Context, id string, req FillRequest) (*FillAnswer, error) {
 	type field struct {
 		FieldValue
-		Value string `json:"value"`
+		Value *string `json:"value,omitempty"`
 	}
 	body := struct {
 		FillRequest
@@ -50,7 +50,8 @@ func (c *Client) Fill(ctx context.Context, id string, req FillRequest) (*FillAns
 	for _, f := range req.Fields {
 		revealed := field{FieldValue: f}
 		if f.Value != nil {
-			revealed.Value = f.Value.Reveal()
+			value := f.Value.Reveal()
+			revealed.Value = &value
 		}
 		body.Fields = append(body.Fields, revealed)
 	}

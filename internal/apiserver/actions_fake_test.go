@@ -63,7 +63,7 @@ func (b *tab) Type(ctx context.Context, text secret.Text, o page.TypeOptions) (p
 	return page.Typed{Characters: len(text.Reveal()), Field: "password"}, did, err
 }
 
-func (b *tab) Fill(_ context.Context, fields []page.Field, within time.Duration) ([]page.Filled, session.Did, error) {
+func (b *tab) Fill(_ context.Context, fields []session.Field, within time.Duration) ([]page.Filled, session.Did, error) {
 	args := []any{within}
 	var filled []page.Filled
 	for i, f := range fields {

@@ -112,9 +112,13 @@ func (s *Server) typing(c *call, req *api.TypeRequest) (*api.TypeAnswer, error) 
 }
 
 func (s *Server) fill(c *call, req *api.FillRequest) (*api.FillAnswer, error) {
-	fields := make([]page.Field, 0, len(req.Fields))
+	fields := make([]session.Field, 0, len(req.Fields))
 	for _, f := range req.Fields {
-		fields = append(fields, page.Field{Locator: *element(f.Element), Value: *f.Value})
+		field := session.Field{Locator: *element(f.Element), Credential: f.Credential, Part: f.Part}
+		if f.Value != nil {
+			field.Value = *f.Value
+		}
+		fields = append(fields, field)
 	}
 	answer := &api.FillAnswer{Fields: []api.FilledField{}}
 	return answer, s.act(c, req.Look, &answer.Acted, func(ctx context.Context, on Session) (session.Did, error) {

@@ -47,7 +47,7 @@ type Hands interface {
 // Fields are what can be done with forms.
 type Fields interface {
 	Type(ctx context.Context, text secret.Text, o page.TypeOptions) (page.Typed, session.Did, error)
-	Fill(ctx context.Context, fields []page.Field, within time.Duration) ([]page.Filled, session.Did, error)
+	Fill(ctx context.Context, fields []session.Field, within time.Duration) ([]page.Filled, session.Did, error)
 	Press(ctx context.Context, key string) (session.Did, error)
 	Select(ctx context.Context, at page.Locator, values []string, within time.Duration) ([]string, session.Did, error)
 	Upload(ctx context.Context, at *page.Locator, files []string, within time.Duration) (session.Did, error)

@@ -14,6 +14,13 @@ import (
 type Field struct {
 	Locator Locator
 	Value   secret.Text
+	// Only is the site that the value belongs to; "" means anywhere. Such a value
+	// is typed where the field's document and every page around it are of that
+	// site and cannot be listened to, and else nowhere.
+	Only string
+	// Hidden masks the field from now on, and takes the value out of whatever is
+	// read from this browser. It needs Only.
+	Hidden bool
 }
 
 // Filled says of one field whether it was filled. Field is how it was named.
@@ -48,6 +55,9 @@ func (t *Tab) fillOne(ctx context.Context, want Field, within time.Duration) (su
 	if err := readable(want.Value); err != nil {
 		return false, err
 	}
+	if want.Hidden && want.Only == "" {
+		return false, fault.New(fault.InvalidRequest, "", "what is hidden has to belong to a site")
+	}
 	ctx, cancel := fieldTime(ctx, within)
 	defer cancel()
 	var f field
@@ -58,6 +68,9 @@ func (t *Tab) fillOne(ctx context.Context, want Field, within time.Duration) (su
 			return err
 		}
 		f.deed = &d
+		if want.Only != "" {
+			return t.entrust(ctx, f, want)
+		}
 		return t.give(ctx, f, want, within)
 	})
 	if d.provoked(err) {

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// Belongs refuses a place that is not of the site.
+func Belongs(place, only string) error { return belongs(place, only, false) }
+
 // ClickBy clicks by one rung of the ladder alone.
 func (t *Tab) ClickBy(ctx context.Context, rung string, l Locator) (effect string, err error) {
 	o := ClickOptions{}

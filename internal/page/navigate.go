@@ -183,7 +183,7 @@ func (t *Tab) Here(ctx context.Context) (Navigation, error) {
 			Status int    `json:"status"`
 		}
 		err := t.callMain(ctx, "here", nil, &here)
-		nav = Navigation{URL: here.URL, Title: here.Title, Status: here.Status}
+		nav = Navigation{URL: t.tabs.hidden.conceal(here.URL), Title: t.tabs.hidden.conceal(here.Title), Status: here.Status}
 		return err
 	})
 	if err != nil {

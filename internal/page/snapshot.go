@@ -80,7 +80,11 @@ func (t *Tab) Snapshot(ctx context.Context, o SnapshotOptions) (Snapshot, error)
 		if err != nil {
 			return err
 		}
-		shot = Snapshot{URL: here.URL, Title: here.Title}
+		conceal := t.tabs.hidden.conceal
+		for i := range lines {
+			lines[i].Text = conceal(lines[i].Text)
+		}
+		shot = Snapshot{URL: conceal(here.URL), Title: conceal(here.Title)}
 		shot.Text, shot.Truncated = fit(lines, o.MaxChars)
 		return nil
 	})

@@ -58,7 +58,7 @@ func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 	cdp.Listen(s, cdppage.FrameNavigated, t.life.navigated)
 	cdp.Listen(s, cdppage.NavigatedWithinDocument, t.life.moved)
 	cdp.Listen(s, cdppage.JavascriptDialogOpening, func(e cdppage.EventJavascriptDialogOpening) {
-		d := &Dialog{Kind: string(e.Type), Message: e.Message, Default: e.DefaultPrompt, Origin: originOf(e.URL)}
+		d := &Dialog{Kind: string(e.Type), Message: tabs.hidden.conceal(e.Message), Default: tabs.hidden.conceal(e.DefaultPrompt), Origin: originOf(e.URL)}
 		t.mu.Lock()
 		t.dialog = d
 		t.interrupt()
@@ -163,7 +163,7 @@ func (t *Tab) ID() string { return string(t.id) }
 func (t *Tab) Address() (url, title string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.url, t.title
+	return t.tabs.hidden.conceal(t.url), t.tabs.hidden.conceal(t.title)
 }
 
 func (t *Tab) rename(info *target.Info) {

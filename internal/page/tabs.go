@@ -44,7 +44,9 @@ type Options struct {
 	OnBlock func(egress.Block)
 	// OnSurprise hears what happens without being asked for; it must be quick.
 	OnSurprise func(Surprise)
-	Logger     *slog.Logger
+	// Hidden is what was hidden over an earlier connection; nil means nothing.
+	Hidden *Hidden
+	Logger *slog.Logger
 }
 
 // Recipes are how each tab came into its state, by its id.
@@ -65,6 +67,7 @@ type Tabs struct {
 	guard      guardNews
 	downloads  downloads
 	passkeys   passkeys
+	hidden     *Hidden
 	onSurprise func(Surprise)
 
 	mu      sync.Mutex
@@ -81,7 +84,10 @@ func Open(ctx context.Context, inst browser.Instance, opts *Options) (*Tabs, err
 	}
 	t := &Tabs{
 		inst: inst, root: inst.Conn().Root(), look: opts.Look.orDefaults(), past: opts.Recipes, log: opts.Logger,
-		onSurprise: opts.OnSurprise, decided: map[permission]bool{},
+		onSurprise: opts.OnSurprise, hidden: opts.Hidden, decided: map[permission]bool{},
+	}
+	if t.hidden == nil {
+		t.hidden = NewHidden(false)
 	}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)

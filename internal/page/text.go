@@ -37,6 +37,7 @@ func (t *Tab) Text(ctx context.Context, limit int) (text string, truncated bool,
 	if err != nil {
 		return "", false, err
 	}
+	text = t.tabs.hidden.conceal(text)
 	if utf8.RuneCountInString(text) > limit {
 		text, truncated = strings.TrimRight(string([]rune(text)[:limit]), " \n\t"), true
 	}

@@ -62,23 +62,6 @@ func (s *Session) Type(ctx context.Context, text secret.Text, o page.TypeOptions
 	})
 }
 
-// Fill fills fields. When one of them fails, the fault tells how many are filled.
-func (s *Session) Fill(ctx context.Context, fields []page.Field, within time.Duration) ([]page.Filled, Did, error) {
-	return do(ctx, s, "session.fill", func(ctx context.Context, t *page.Tab) ([]page.Filled, counts, error) {
-		filled, err := t.Fill(ctx, fields, within)
-		done := 0
-		for _, f := range filled {
-			if f.OK {
-				done++
-			}
-		}
-		if err != nil {
-			err = fault.Of(err).With("filled", done)
-		}
-		return filled, counts{"fields": done}, err
-	})
-}
-
 // Press presses a key or a combination.
 func (s *Session) Press(ctx context.Context, key string) (Did, error) {
 	return only(do(ctx, s, "session.press", func(ctx context.Context, t *page.Tab) (none, counts, error) {

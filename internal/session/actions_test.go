@@ -146,7 +146,7 @@ func TestTheJournalTellsHowMuchAndNeverWhat(t *testing.T) {
 	if typed, did, err := s.Type(ctx, secret.New(canary), page.TypeOptions{Locator: &name}); err != nil || typed.Characters != len(canary) || did.Title != "Form" || did.URL != site.URL+"/" {
 		t.Fatalf("type: %+v, %+v, %v", typed, did, err)
 	}
-	if _, _, err := s.Fill(ctx, []page.Field{{Locator: name, Value: secret.New(canary)}, {Locator: page.Locator{Label: canary}, Value: secret.New(canary)}}, 200*time.Millisecond); !errors.Is(err, fault.ElementNotFound) || fault.Of(err).Data["filled"] != 1 {
+	if _, _, err := s.Fill(ctx, []session.Field{{Locator: name, Value: secret.New(canary)}, {Locator: page.Locator{Label: canary}, Value: secret.New(canary)}}, 200*time.Millisecond); !errors.Is(err, fault.ElementNotFound) || fault.Of(err).Data["filled"] != 1 {
 		t.Fatalf("fill: %v", err)
 	}
 	if _, _, err := s.Select(ctx, page.Locator{Label: "List"}, []string{canary}, time.Second); err != nil {

@@ -41,13 +41,15 @@ type Options struct {
 	Logger  *slog.Logger
 }
 
-// Deps is what a host works with. All are required.
+// Deps is what a host works with. All are required but for the credentials.
 type Deps struct {
 	Home      *store.Home
 	Pump      *event.Pump
 	Schedule  *event.Schedule
 	Journal   *event.Journal
 	Providers Providers
+	// Credentials are the owner's; nil means that there are none to fill in.
+	Credentials Credentials
 }
 
 // Host has the sessions of this sidecar. It is safe for concurrent use.
@@ -183,9 +185,12 @@ func (h *Host) launch(ctx context.Context, provider browser.Provider, rec *recor
 // open takes the tabs of a browser.
 func (h *Host) open(ctx context.Context, inst browser.Instance, rec *record, recipes page.Recipes) (view, error) {
 	id := rec.ID
+	if rec.hidden == nil {
+		rec.hidden = page.NewHidden(rec.Hides)
+	}
 	tabs, err := page.Open(ctx, inst, &page.Options{
 		Look: rec.Look, Recipes: recipes, OnBlock: h.opts.OnBlock, Logger: h.log,
-		OnSurprise: func(s page.Surprise) { h.surprised(id, s) },
+		OnSurprise: func(s page.Surprise) { h.surprised(id, s) }, Hidden: rec.hidden,
 	})
 	if err != nil {
 		_ = inst.Release()

@@ -47,6 +47,11 @@ func place(t *testing.T) string {
 
 func move(t *testing.T, dir string, site *httptest.Server, opts session.Options) *house {
 	t.Helper()
+	return moveWith(t, dir, site, opts, nil)
+}
+
+func moveWith(t *testing.T, dir string, site *httptest.Server, opts session.Options, credentials session.Credentials) *house {
+	t.Helper()
 	home, err := store.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +70,7 @@ func move(t *testing.T, dir string, site *httptest.Server, opts session.Options)
 	opts.Policy = browsertest.Policy(site)
 	host, err := session.New(session.Deps{
 		Home: home, Pump: event.NewPump(feed, home, nil), Schedule: schedule, Journal: journal,
-		Providers: func(string) (browser.Provider, error) { return provider, nil },
+		Providers: func(string) (browser.Provider, error) { return provider, nil }, Credentials: credentials,
 	}, &opts)
 	if err != nil {
 		t.Fatal(err)

@@ -34,6 +34,9 @@ type record struct {
 	Ref        browser.Ref  `json:"ref"`
 	Look       page.Look    `json:"look"`
 	Outbox     event.Outbox `json:"outbox,omitempty"`
+	Hides      bool         `json:"hides,omitempty"` // a page was given something that nobody may read back
+
+	hidden *page.Hidden // what that was; it is never written down
 }
 
 // records keeps them on the disk: persist, then act, then tell.
@@ -124,6 +127,17 @@ func (r *records) touch(rec *record, at time.Time) error {
 	}
 	rec.LastUsedAt = at
 	return r.home.WriteJSON(recordFile(rec.ID), rec)
+}
+
+// hides notes, before it is so, that pages have something to hide.
+func (r *records) hides(ctx context.Context, rec *record) error {
+	r.mu.Lock()
+	known := rec.Hides
+	r.mu.Unlock()
+	if known {
+		return nil
+	}
+	return r.change(ctx, rec, "", func(next *record) { next.Hides = true })
 }
 
 // all reads the open records, and names those that cannot be read.

@@ -24,6 +24,7 @@ import (
 	"tapin/internal/page"
 	"tapin/internal/session"
 	"tapin/internal/store"
+	"tapin/internal/vault"
 )
 
 // AddressFile tells clients under the same home where the control listener is.
@@ -37,6 +38,7 @@ type Options struct {
 	Home    *store.Home
 	Config  *config.Config
 	Version string
+	Vault   *vault.Options // where keys and credentials are; nil means the defaults
 	Logger  *slog.Logger
 	OnReady func(control string) // called once, when the listener serves
 }
@@ -107,6 +109,7 @@ func assemble(o Options, control string) (*sidecar, error) {
 	s.warmUp = providers.warmUp
 	s.sessions, err = session.New(session.Deps{
 		Home: o.Home, Pump: s.pump, Schedule: s.schedule, Journal: s.journal, Providers: providers.get,
+		Credentials: vault.NewCredentials(o.Home, o.Vault),
 	}, &session.Options{
 		Max:       o.Config.MaxSessions,
 		Timeout:   o.Config.Integrations.Browserbase.DefaultTimeout.Std(),

@@ -25,6 +25,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/sidecar"
 	"tapin/internal/store"
+	"tapin/internal/vault"
 )
 
 func TestMain(m *testing.M) { browsertest.Main(m, nil) }
@@ -37,6 +38,7 @@ type running struct {
 	agent string
 	log   *safeBuffer
 	stop  func() error
+	vault *vault.Options
 }
 
 type safeBuffer struct {
@@ -58,12 +60,18 @@ func (b *safeBuffer) String() string {
 
 func start(t *testing.T, site *httptest.Server, set ...string) *running {
 	t.Helper()
+	return startWith(t, site, ring{}, set...)
+}
+
+func startWith(t *testing.T, site *httptest.Server, keys ring, set ...string) *running {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "tapin")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	r := &running{t: t, dir: dir, log: &safeBuffer{}}
+	// Never the keychain of whoever runs the tests.
+	r := &running{t: t, dir: dir, log: &safeBuffer{}, vault: &vault.Options{Keyring: keys}}
 	r.begin(append([]string{"listen.control=127.0.0.1:0", "egress.allow=" + strings.TrimPrefix(site.URL, "http://")}, set...))
 	return r
 }
@@ -82,7 +90,7 @@ func (r *running) begin(set []string) {
 	ready, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
 		ended <- sidecar.Run(ctx, sidecar.Options{
-			Home: home, Config: cfg, Version: "test", OnReady: func(c string) { ready <- c },
+			Home: home, Config: cfg, Version: "test", Vault: r.vault, OnReady: func(c string) { ready <- c },
 			Logger: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		})
 	}()

@@ -40,7 +40,7 @@ type Login struct {
 func (c *Credentials) Login(ctx context.Context, site string) (Login, error) {
 	entry, err := c.Credential(ctx, loginEntry(site))
 	if err != nil {
-		return Login{}, err
+		return Login{}, advised(err, "The owner keeps one with: tapin credential set "+site)
 	}
 	login, err := parseLogin(entry)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Credentials) Login(ctx context.Context, site string) (Login, error) {
 func (c *Credentials) TOTP(ctx context.Context, site string, at time.Time) (secret.Text, error) {
 	entry, err := c.Credential(ctx, totpEntry(site))
 	if err != nil {
-		return secret.Text{}, err
+		return secret.Text{}, advised(err, "The owner keeps them with: tapin credential set "+site+" --totp")
 	}
 	g, err := parseTOTP(entry)
 	if err != nil {
@@ -62,6 +62,14 @@ func (c *Credentials) TOTP(ctx context.Context, site string, at time.Time) (secr
 			WithHint("Store it anew with tapin credential set --totp.")
 	}
 	return g.at(at), nil
+}
+
+// advised gives a credential that is not there a hint for its kind.
+func advised(err error, hint string) error {
+	if f := fault.Of(err); f.Code == fault.NotFound {
+		return f.WithHint("%s", hint)
+	}
+	return err
 }
 
 // Fill is what goes into a field for a part of a credential, "" meaning the

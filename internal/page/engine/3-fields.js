@@ -237,6 +237,51 @@
     return { focused: true, ...describe(el) }
   }
 
+  // entrust is for a value that this document alone may have: what it returns is
+  // held from outside, and dies with the document. Everything up to the last
+  // character happens in here, as when a password manager fills a form.
+  tapin.entrust = ({ id }) => {
+    const el = tapin.kept(id)
+    return { type: args => typeHere(el, args) }
+  }
+
+  const typeHere = async (el, { value, hidden }) => {
+    if (!el?.isConnected || !typable(el)) return { gone: true }
+    if (describe(el).locked) return { locked: describe(el).locked }
+    if (hidden) (isBox(el) ? boxesWith(el) : [el]).forEach(box => tapin.hide(box, value))
+    if (!hasFocus(el)) enter(el)
+    if (!hasFocus(el)) return { unfocused: true }
+    if (isBox(el)) return typeBoxes(el, value)
+    if (isNative(el)) el.select()
+    else getSelection().selectAllChildren(el)
+    insert(el, value)
+    for (const until = performance.now() + 600; el.isConnected && content(el) === '' && performance.now() < until;) await pause(20)
+    return { took: !el.isConnected || content(el) !== '' }
+  }
+
+  const typeBoxes = async (el, value) => {
+    emptyBoxes(el)
+    for (const [i, character] of [...value].entries()) {
+      const now = active()
+      if (!isBox(now)) return { took: false }
+      insert(now, character)
+      if (i < value.length - 1) await tapin.onward()
+    }
+    return { took: true }
+  }
+
+  // insert replaces what is selected, with the events of typing. Where editing is
+  // not possible that way the value is set and told of.
+  const insert = (el, text) => {
+    const key = kind => el.dispatchEvent(new KeyboardEvent(kind, { bubbles: true, composed: true, cancelable: true }))
+    key('keydown')
+    if (!document.execCommand('insertText', false, text) && isNative(el)) {
+      el.value = text
+      tell(el)
+    }
+    key('keyup')
+  }
+
   // A field that nobody can see shows nothing of what it takes: editors and
   // terminals that draw by themselves keep such a one for the keyboard.
   const shows = el => {

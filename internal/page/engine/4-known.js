@@ -68,7 +68,28 @@
   const secretWords = /passw(or)?d|passwd|\bpwd\b|passphrase|card.?(number|num|no)\b|cc.?num|\bcv[cv]2?\b|\bcsc\b|security.?code/i
   const secretCompletions = /(^|\s)(cc-\S+|one-time-code|(current|new)-password)(\s|$)/i
 
+  // What the owner entrusted: the fields it was typed into, and what it was, as a
+  // page may draw its field anew or carry the value to another one. The clipboard
+  // would carry it to another site.
+  const hidden = new Set()
+
+  tapin.hide = (el, value) => {
+    once.add(el)
+    hidden.add(value)
+    for (const way of ['copy', 'cut', 'dragstart']) addEventListener(way, keepHere, true)
+  }
+
+  const keepHere = e => {
+    if (hidden.has(String(getSelection())) || e.composedPath().some(el => el instanceof Element && tapin.secret(el))) {
+      e.preventDefault()
+      e.stopImmediatePropagation()
+    }
+  }
+
+  const showsHidden = el => hidden.size > 0 && [...hidden].some(value => (el.value ?? el.textContent ?? '').includes(value))
+
   tapin.secret = el => {
+    if (once.has(el) || showsHidden(el)) return true
     if (el.localName !== 'input' && el.localName !== 'textarea' && el.localName !== 'select') return el.isContentEditable ? secretWords.test(calls(el)) : false
     if (el.type === 'password') once.add(el)
     if (once.has(el) || secretCompletions.test(el.getAttribute('autocomplete') ?? '')) return true

@@ -1,0 +1,81 @@
+package page
+
+import (
+	"net/url"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"tapin/internal/secret"
+)
+
+const (
+	// hiddenMark stands where a hidden value stood.
+	hiddenMark = "‹hidden›"
+
+	// maxHidden bounds what is remembered: more than a session signs in to.
+	maxHidden = 64
+
+	// leastHidden is the shortest value that is looked for in texts. A shorter
+	// one would tear holes into every page; its field is masked all the same.
+	leastHidden = 4
+)
+
+// Hidden remembers what was typed into pages without the agent's knowledge, so
+// that nothing read from them later tells. It outlives the connection to a
+// browser, not the process. It is safe for concurrent use.
+type Hidden struct {
+	mu     sync.Mutex
+	any    bool
+	values []secret.Text
+	forms  *strings.Replacer
+}
+
+// NewHidden remembers nothing yet. before says that an earlier process hid
+// something in this browser: what it was is gone, but pictures stay masked.
+func NewHidden(before bool) *Hidden { return &Hidden{any: before} }
+
+// add remembers a value from before it is typed.
+func (h *Hidden) add(value secret.Text) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.any = true
+	for _, known := range h.values {
+		if known.Equal(value) {
+			return
+		}
+	}
+	if utf8.RuneCountInString(value.Reveal()) < leastHidden {
+		return
+	}
+	if len(h.values) == maxHidden {
+		h.values = h.values[1:]
+	}
+	h.values = append(h.values, value)
+	var pairs []string
+	for _, v := range h.values {
+		// As itself, and as a form that is sent by its address has it.
+		for _, form := range []string{v.Reveal(), url.QueryEscape(v.Reveal()), url.PathEscape(v.Reveal())} {
+			pairs = append(pairs, form, hiddenMark)
+		}
+	}
+	h.forms = strings.NewReplacer(pairs...)
+}
+
+// given reports whether anything was ever hidden here.
+func (h *Hidden) given() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.any
+}
+
+// conceal takes what is hidden out of a text from a page.
+func (h *Hidden) conceal(text string) string {
+	h.mu.Lock()
+	forms := h.forms
+	h.mu.Unlock()
+	if forms == nil {
+		return text
+	}
+	return forms.Replace(text)
+}
