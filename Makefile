@@ -13,7 +13,7 @@ LDFLAGS := -s -w -X tapin/internal/cli.version=$(VERSION)
 TOOLS   := bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help up down build setup test race lint fmt vuln fuzz chaos soak bench bench-hands bench-smoke tools clean go cc
+.PHONY: help up down build setup setup-test test race lint fmt vuln fuzz chaos soak bench bench-hands bench-smoke tools clean go cc
 
 help: ## list these commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -31,7 +31,10 @@ build: go ## build the static binary, bin/tapin
 setup: go ## make sure that Go and a browser are there
 	@scripts/setup.sh
 
-test: setup lint race ## everything that has to hold: lint, and all tests under the race detector
+setup-test: ## make sure that what only the tests need is there
+	@scripts/setup-test.sh
+
+test: setup setup-test lint race ## everything that has to hold: lint, and all tests under the race detector
 	@echo "test: all held"
 
 race: go cc ## all tests under the race detector, nothing else
