@@ -19,6 +19,7 @@ import (
 
 	"tapin/internal/config"
 	"tapin/internal/fault"
+	"tapin/internal/vault"
 )
 
 // Env is everything the command line knows of the world, so that a test can
@@ -31,6 +32,7 @@ type Env struct {
 	Environ    []string
 	Home       func() (string, error) // tapin's home when nothing names one
 	IsTerminal func(io.Writer) bool
+	Keyring    vault.Keyring // nil means the system's
 }
 
 // Main runs one command and returns the exit code of the process.
@@ -115,6 +117,7 @@ func (a *app) root() *cobra.Command {
 		}},
 		{"See what happens", []*cobra.Command{a.watchCommand(), a.journalCommand(), a.logsCommand()}},
 		{"Look after it", []*cobra.Command{a.tokenCommand(), a.cleanupCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
+		{"Look after it", []*cobra.Command{a.credentialCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
 	}
 	for _, c := range chapters {
 		root.AddCommand(c.commands...)

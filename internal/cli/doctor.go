@@ -108,8 +108,7 @@ func (a *app) examine(ctx context.Context) []finding {
 		}
 		found = append(found, finding{Name: "network", Verdict: v, Text: f.Text, Fix: f.Fix})
 	}
-	return append(found, finding{Name: "boundary", Verdict: note,
-		Text: "Agents that run as this user can read what this user can, the owner's token too."})
+	return append(found, examineBoundary(home))
 }
 
 // trouble is a finding made of an error.

@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -76,20 +78,65 @@ func (a *app) examineVault(ctx context.Context, home *store.Home) finding {
 	if !known {
 		return finding{Name: name, Verdict: note, Text: "Nothing has been sealed yet; the key is made when the first login is saved."}
 	}
-	v, err := vault.Open(ctx, home, &vault.Options{Getenv: a.getenv})
+	opts := a.vaultOptions()
+	opts.KeyringTimeout = 0 // nobody waits at the keychain for a look around
+	v, err := vault.Open(ctx, home, opts)
 	if err != nil {
 		return trouble(name, bad, err)
 	}
+	others := "\nOthers seal for this tapin with " + v.Recipient() + "."
 	switch v.Source() {
 	case vault.FromKeychain:
-		return finding{Name: name, Verdict: good, Text: "The sealing key is in this system's keychain."}
+		return finding{Name: name, Verdict: good,
+			Text: "The key that seals saved logins is in this system's keychain: a copy of tapin's home is worth nothing without it." + others}
 	case vault.FromEnvironment:
-		return finding{Name: name, Verdict: note, Text: "The sealing key comes from TAPIN_VAULT_KEY."}
+		return finding{Name: name, Verdict: note,
+			Text: "The key that seals saved logins comes from TAPIN_VAULT_KEY: whoever starts tapin has to keep it." + others}
 	case vault.FromFile:
 	}
 	return finding{Name: name, Verdict: warn,
-		Text: "No keychain answered when the key was made, so it lies in a file: " + a.tilde(filepath.Join(home.Path(), "vault.key")) + ".",
-		Fix:  "Whoever can read that file can open the saved logins. Keep it out of backups, or use a machine with a keychain."}
+		Text: "No keychain answered when the key that seals saved logins was made, so it lies in a file: " +
+			a.tilde(filepath.Join(home.Path(), "vault.key")) + "." + others,
+		Fix: "Whoever can read that file can open the saved logins. Keep it out of backups, or use a machine with a keychain."}
+}
+
+// serviceIDs are the numbers that systems give to accounts nobody signs in with.
+var serviceIDs = map[string]uint32{"linux": 1000, "darwin": 500}
+
+// examineBoundary says what stands between the agent and the owner's secrets:
+// only the system does, and only between users.
+func examineBoundary(home *store.Home) finding {
+	uid := uint32(os.Getuid()) //nolint:gosec // never negative where tapin runs
+	if home != nil {
+		if info, err := os.Stat(home.Path()); err == nil {
+			if s, ok := info.Sys().(*syscall.Stat_t); ok {
+				uid = s.Uid
+			}
+		}
+	}
+	name := fmt.Sprintf("user %d", uid)
+	if u, err := user.LookupId(fmt.Sprint(uid)); err == nil {
+		name = u.Username
+	}
+	return boundary(name, uid, serviceIDs[runtime.GOOS])
+}
+
+func boundary(name string, uid, firstPerson uint32) finding {
+	f := finding{Name: "boundary", Verdict: note}
+	switch {
+	case uid == 0:
+		f.Verdict = warn
+		f.Text = "tapin runs as root, and so can every agent that root runs: it can read the key, the saved logins and the owner's token."
+		f.Fix = "Run tapin as a user of its own, under which no agent runs."
+	case uid < firstPerson:
+		f.Verdict = good
+		f.Text = fmt.Sprintf("tapin has a user of its own, %s: agents under other users come no further than its door. That none runs as %s is yours to see to.", name, name)
+	default:
+		f.Text = fmt.Sprintf("tapin runs as %s. An agent that runs as %s too can read what tapin can: the key, the saved logins, the owner's token. "+
+			"What only the owner may do is then kept from its mistakes, not from its ill will.", name, name)
+		f.Fix = "To make the boundary real, run tapin as a user of its own, under which no agent runs."
+	}
+	return f
 }
 
 func (a *app) examinePorts(cfg *config.Config, home *store.Home, running daemon.Running) []finding {
