@@ -252,6 +252,18 @@ func TestWhatIsHiddenIsNotReadBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	probes := []page.Locator{
+		css(`#u[value^="c"]`), css(`#u[ VALUE *= c i]`), css(`:has([*|value$="d!"])`), css(`#u[v\61lue^=c]`),
+		{XPath: `//input[starts-with(@value, "c")]`}, {XPath: `//@*[contains(., "c")]/..`}, {XPath: `//input[attribute::value]`},
+	}
+	d.open(ctx, t, "/")
+	d.eval(ctx, t, d.tab, `u.setAttribute('value', 'canary d!')`)
+	for _, asks := range probes {
+		if err := d.tab.WaitFor(ctx, page.WaitOptions{Locator: &asks, Timeout: soon}); errors.Is(err, fault.Forbidden) {
+			t.Errorf("%s before anything is hidden: %v", asks, err)
+		}
+	}
+
 	fill(t)
 	unreadable(t, "just typed")
 	d.says(ctx, t, "u.value", entrusted)
@@ -274,6 +286,20 @@ func TestWhatIsHiddenIsNotReadBack(t *testing.T) {
 	}
 	if err := d.tab.Answer(ctx, true, ""); err != nil {
 		t.Fatal(err)
+	}
+
+	// Nor can it be asked for letter by letter.
+	d.open(ctx, t, "/")
+	for _, asks := range probes {
+		if err := d.tab.WaitFor(ctx, page.WaitOptions{Locator: &asks, Timeout: soon}); !errors.Is(err, fault.Forbidden) {
+			t.Errorf("%s: %v", asks, err)
+		}
+		if err := d.tab.WaitFor(ctx, page.WaitOptions{Locator: &asks, State: "hidden", Timeout: soon}); !errors.Is(err, fault.Forbidden) {
+			t.Errorf("%s to go: %v", asks, err)
+		}
+		if _, err := d.tab.Click(ctx, asks, page.ClickOptions{Timeout: soon}); !errors.Is(err, fault.Forbidden) {
+			t.Errorf("click %s: %v", asks, err)
+		}
 	}
 
 	// The clipboard carries it nowhere.

@@ -2,10 +2,12 @@ package page
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"tapin/internal/fault"
 	"tapin/internal/secret"
 )
 
@@ -67,6 +69,23 @@ func (h *Hidden) given() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.any
+}
+
+// Frameworks write what stands in a field into its value attribute, where a
+// selector could ask for it letter by letter. These are all the ways to name
+// that attribute, also an escaped one.
+var (
+	valueInCSS   = regexp.MustCompile(`(?i)\[[^\]]*(value|\\)`)
+	valueInXPath = regexp.MustCompile(`(?i)@\s*(\*|value)|attribute\s*::`)
+)
+
+// allow refuses a locator that could ask what is hidden.
+func (h *Hidden) allow(op string, l Locator) error {
+	if !valueInCSS.MatchString(l.CSS) && !valueInXPath.MatchString(l.XPath) || !h.given() {
+		return nil
+	}
+	return fault.New(fault.Forbidden, op, "an element cannot be found by its value in a browser that was given a credential").
+		WithHint("Name it by its label, role or ref.")
 }
 
 // conceal takes what is hidden out of a text from a page.

@@ -99,6 +99,9 @@ func (t *Tab) search(ctx context.Context, h hunt) (found, error) {
 	if err := h.locator.check(h.op); err != nil {
 		return found{}, err
 	}
+	if err := t.tabs.hidden.allow(h.op, h.locator); err != nil {
+		return found{}, err
+	}
 	if h.within <= 0 {
 		h.within = actWithin
 	}

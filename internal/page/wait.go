@@ -52,6 +52,9 @@ func (t *Tab) WaitFor(ctx context.Context, o WaitOptions) error {
 	if l == nil {
 		return nil
 	}
+	if err := t.tabs.hidden.allow(op, *l); err != nil {
+		return err
+	}
 	if o.State == "hidden" {
 		return t.awaitGone(ctx, op, *l, deadline, o.Timeout)
 	}
