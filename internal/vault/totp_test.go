@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/store"
+	"tapin/internal/vault"
 )
 
 // The vectors of RFC 6238, appendix B: the seeds are the digits repeated to the
@@ -71,15 +73,22 @@ func TestASecretIsReadAsPeopleWriteIt(t *testing.T) {
 	}
 }
 
+// holding are credentials with one entry, on a home that many can share.
+func holding(home *store.Home, name, entry string) *vault.Credentials {
+	r := &ring{entries: map[string]string{"credential-" + name + "/tapin": entry}}
+	return vault.NewCredentials(home, &vault.Options{Keyring: r, Getenv: env()})
+}
+
 func FuzzTOTP(f *testing.F) {
 	for _, entry := range []string{"GEZDGNBVGY3TQOJQ", "otpauth://totp/Bank:ada?secret=GEZDGNBV&digits=8&algorithm=SHA512&period=60", "gezd gnbv=", "otpauth://hotp/x"} {
 		f.Add(entry, int64(59))
 	}
+	home := openHome(f)
 	f.Fuzz(func(t *testing.T, entry string, at int64) {
 		if entry == "" {
 			return // not there at all
 		}
-		got, err := keptIn(t, map[string]string{"x-totp": entry}, nil).TOTP(t.Context(), "x", time.Unix(at, 0))
+		got, err := holding(home, "x-totp", entry).TOTP(t.Context(), "x", time.Unix(at, 0))
 		if err != nil {
 			if !errors.Is(err, fault.InvalidRequest) {
 				t.Fatal(err)
@@ -96,11 +105,12 @@ func FuzzLogin(f *testing.F) {
 	for _, entry := range []string{"password", `{"username":"a","password":"b","domain":"c.com"}`, `{"password":"`, "{", "\n"} {
 		f.Add(entry)
 	}
+	home := openHome(f)
 	f.Fuzz(func(t *testing.T, entry string) {
 		if entry == "" {
 			return
 		}
-		login, err := keptIn(t, map[string]string{"x-login": entry}, nil).Login(t.Context(), "x")
+		login, err := holding(home, "x-login", entry).Login(t.Context(), "x")
 		if err != nil {
 			if !errors.Is(err, fault.InvalidRequest) {
 				t.Fatal(err)
