@@ -1,6 +1,7 @@
 package page
 
 import (
+	"encoding/json"
 	"net/url"
 	"regexp"
 	"strings"
@@ -56,8 +57,9 @@ func (h *Hidden) add(value secret.Text) {
 	h.values = append(h.values, value)
 	var pairs []string
 	for _, v := range h.values {
-		// As itself, and as a form that is sent by its address has it.
-		for _, form := range []string{v.Reveal(), url.QueryEscape(v.Reveal()), url.PathEscape(v.Reveal())} {
+		// As itself, as a form that is sent by its address has it, and as JSON has it.
+		quoted, _ := json.Marshal(v.Reveal()) // a text always encodes
+		for _, form := range []string{v.Reveal(), url.QueryEscape(v.Reveal()), url.PathEscape(v.Reveal()), string(quoted[1 : len(quoted)-1])} {
 			pairs = append(pairs, form, hiddenMark)
 		}
 	}

@@ -37,11 +37,16 @@ func (t *Tab) Text(ctx context.Context, limit int) (text string, truncated bool,
 	if err != nil {
 		return "", false, err
 	}
-	text = t.tabs.hidden.conceal(text)
-	if utf8.RuneCountInString(text) > limit {
-		text, truncated = strings.TrimRight(string([]rune(text)[:limit]), " \n\t"), true
+	text, cut := clip(t.tabs.hidden.conceal(text), limit)
+	return text, truncated || cut, nil
+}
+
+// clip cuts a text after so many characters.
+func clip(text string, limit int) (string, bool) {
+	if utf8.RuneCountInString(text) <= limit {
+		return text, false
 	}
-	return text, truncated, nil
+	return strings.TrimRight(string([]rune(text)[:limit]), " \n\t"), true
 }
 
 // reader puts the texts of a tab's frames together.
@@ -49,6 +54,7 @@ type reader struct {
 	tab    *Tab
 	limit  int
 	frames []frame
+	markup bool // as HTML, instead of text
 	opaque bool // there may be more in it than the engine can see
 }
 
@@ -58,12 +64,22 @@ func (r *reader) read(ctx context.Context, f frame) (string, bool, error) {
 		Over   bool           `json:"over"`
 		Opaque bool           `json:"opaque"`
 	}
-	if err := r.tab.call(ctx, f, "text", map[string]int{"max": r.limit}, &got); err != nil {
+	fn, args := "text", map[string]any{"max": r.limit}
+	if r.markup {
+		fn, args["all"], args["steps"] = "markup", []int{}, []int{}
+	}
+	if err := r.tab.call(ctx, f, fn, args, &got); err != nil {
 		return "", false, err
 	}
 	r.opaque = r.opaque || got.Opaque
+	text, over, err := r.join(ctx, f, got.Parts)
+	return text, over || got.Over, err
+}
+
+// join is what the engine said of a document, with its frames filled in.
+func (r *reader) join(ctx context.Context, f frame, parts []jsonv2.Value) (text string, over bool, err error) {
 	var blocks []string
-	for _, raw := range got.Parts {
+	for _, raw := range parts {
 		var part any
 		if jsonv2.Unmarshal(raw, &part, jsonv2.AllowInvalidUTF8(true)) != nil {
 			return "", false, errors.New("the page's engine answered in an unexpected shape")
@@ -72,9 +88,9 @@ func (r *reader) read(ctx context.Context, f frame) (string, bool, error) {
 		case string:
 			blocks = append(blocks, part)
 		case float64:
-			inner, over := r.inside(ctx, f, int(part))
+			inner, more := r.inside(ctx, f, int(part))
 			blocks = append(blocks, inner)
-			got.Over = got.Over || over
+			over = over || more
 		}
 	}
 	filled := blocks[:0]
@@ -83,7 +99,7 @@ func (r *reader) read(ctx context.Context, f frame) (string, bool, error) {
 			filled = append(filled, b)
 		}
 	}
-	return strings.Join(filled, "\n"), got.Over, nil
+	return strings.Join(filled, "\n"), over, nil
 }
 
 // inside is the text of a frame; one that does not answer has none.

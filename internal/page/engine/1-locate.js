@@ -3,6 +3,8 @@
 (tapin => {
   if (tapin.keep) return
 
+  const asMade = tapin.plain
+
   // Elements that were named to the outside. Weak, so that nothing of the page
   // lives on for our sake. Ids start anywhere: one from another document means
   // nothing here.
@@ -33,16 +35,17 @@
     return true
   }
 
-  tapin.shadow = el => el.shadowRoot ?? closed.get(el) ?? null
+  tapin.shadow = el => asMade.shadow(el) ?? closed.get(el) ?? null
 
   // above is the next node on the way up as the page is drawn: slots and hosts count.
   tapin.above = node => {
-    if (node.assignedSlot) return node.assignedSlot
-    const root = node.parentNode && closed.get(node.parentNode)
+    const kind = asMade.kind(node), slot = kind === Node.ELEMENT_NODE ? asMade.slot(node) : kind === Node.TEXT_NODE ? asMade.textSlot(node) : null
+    if (slot) return slot
+    const parent = asMade.parent(node), root = parent && closed.get(parent)
     if (root) {
       for (const slot of root.querySelectorAll('slot')) if (slot.assignedNodes().includes(node)) return slot
     }
-    return node.parentNode ?? node.host ?? null
+    return parent ?? (kind === Node.DOCUMENT_FRAGMENT_NODE ? node.host : null) ?? null
   }
 
   // within tells whether a node is the element or drawn inside it.

@@ -4,7 +4,9 @@
 (tapin => {
   if (tapin.outline) return
 
-  const frameOwner = el => ['iframe', 'frame', 'object', 'embed', 'fencedframe'].includes(el.localName)
+  const plain = tapin.plain
+
+  const frameOwner = el => ['iframe', 'frame', 'object', 'embed', 'fencedframe'].includes(plain.tag(el))
 
   // Words. What cannot be seen in them goes out: it could only be meant to
   // deceive, and nothing in a page's text may look like a ref of ours.
@@ -78,12 +80,12 @@
   // each goes through the children as they are drawn: those of the shadow root,
   // and in a slot those that were given to it.
   const each = (el, fn) => {
-    const given = el.localName === 'slot' ? el.assignedNodes() : []
+    const given = plain.tag(el) === 'slot' ? el.assignedNodes() : []
     if (given.length) return given.forEach(fn)
-    for (let child = (tapin.shadow(el) ?? el).firstChild; child; child = child.nextSibling) fn(child)
+    for (let child = plain.first(tapin.shadow(el) ?? el); child; child = plain.next(child)) fn(child)
   }
 
-  const shown = el => el.checkVisibility({ visibilityProperty: true })
+  const shown = el => plain.seen(el, { visibilityProperty: true })
 
   // Where things are. Every box is read once, and nothing is written between.
   let view, reach
@@ -101,7 +103,7 @@
   const clipped = (el, cs, position = cs.position) => {
     const positioned = position === 'absolute' || position === 'fixed', spills = cs.overflowX === 'visible'
     if (spills && !positioned) return false
-    const r = el.getBoundingClientRect()
+    const r = plain.box(el)
     if (!spills && (r.width <= 1 || r.height <= 1)) return true
     if (!positioned) return false
     return /^inset\((50|100)%/.test(cs.clipPath) || /^rect\((0|1)px,? (0|1)px,? (0|1)px,? (0|1)px\)/.test(cs.clip) || r.width > 0 && away(r, position === 'fixed')
@@ -522,5 +524,5 @@
   }
 
   // What reading the text needs of all this.
-  tapin.eyes = { look, away, shown, drawn, clipped, each, skipped, frameOwner, isHeading, canHost, suspect, begin: () => { opaque = false }, opaque: () => opaque }
+  tapin.eyes = { look, away, shown, drawn, clipped, each, skipped, frameOwner, isHeading, dataTable, canHost, suspect, begin: () => { opaque = false }, opaque: () => opaque }
 })(globalThis.tapin ??= {})

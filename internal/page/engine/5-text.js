@@ -2,20 +2,30 @@
 (tapin => {
   if (tapin.text) return
 
-  const eyes = tapin.eyes
+  const { eyes, plain } = tapin
   const { away, drawn, clipped, each, skipped, frameOwner, isHeading, canHost, suspect } = eyes
 
-  // text is what there is to read, in order; a number stands for a frame. Gaps
-  // between words are only as wide as the widest reason for them.
+  // Deeper than any page goes that is made to be read, and less than the stack holds.
+  const deepest = 1000
+
+  // text is what there is to read, in order; a number stands for a frame.
   tapin.text = ({ max }) => {
+    const body = plain.body(document)
     eyes.look()
     eyes.begin()
+    return { ...tapin.textOf(body ? [body] : [], max), opaque: eyes.opaque() }
+  }
+
+  // textOf is what there is to read in some elements, one after the other. Gaps
+  // between words are only as wide as the widest reason for them. Whoever asks
+  // has looked before.
+  tapin.textOf = (els, max) => {
     const parts = ['']
-    let size = 0, gap = 0
+    let size = 0, gap = 0, depth = 0, deep = false
     const gaps = ['', ' ', '\t', '\n', '\n\n']
     const part = wide => { gap = Math.max(gap, wide) }
     const put = (data, el) => {
-      const r = el.getBoundingClientRect()
+      const r = plain.box(el)
       if (r.width > 0 && away(r, false)) return
       const words = (size ? gaps[gap] : '') + data
       parts[parts.length - 1] += words
@@ -29,27 +39,34 @@
       if (kept ? /\n\s*$/.test(node.data) : words.endsWith(' ')) part(kept ? 3 : 1)
     }
     const read = el => {
-      const tag = el.localName
+      const tag = plain.tag(el)
       if (tag === 'br') return part(3)
       if (size > max || skipped.has(tag) || tag === 'select' || tag === 'textarea' || tag === 'svg') return
       const cs = getComputedStyle(el), how = drawn(el, cs)
       if (!how || clipped(el, cs)) return
+      if (plain.attribute(el, 'contenteditable') !== null && tapin.secret(el)) return
       if (frameOwner(el)) {
         if (how === 2 && tapin.heldBy(el) && el.getBoundingClientRect().width > 2) parts.push(tapin.heldBy(el), '')
         return
       }
       const wide = width(cs.display, tag), before = size, kept = cs.whiteSpaceCollapse === 'preserve'
+      if (depth === deepest) return void (deep = true)
+      depth++
       part(wide)
       each(el, child => {
-        if (child.nodeType === Node.ELEMENT_NODE) read(child)
-        else if (child.nodeType === Node.TEXT_NODE && how === 2 && cs.fontSize !== '0px') write(child, el, kept)
+        if (plain.kind(child) === Node.ELEMENT_NODE) read(child)
+        else if (plain.kind(child) === Node.TEXT_NODE && how === 2 && cs.fontSize !== '0px') write(child, el, kept)
       })
       if (canHost.test(tag) && !tapin.shadow(el)) suspect(el, tag, size === before)
       part(wide)
+      depth--
     }
     const width = (display, tag) => display === 'inline' || display === 'contents' ? 0 : display.startsWith('inline') ? 1 : display === 'table-cell' ? 2
       : tag === 'p' || isHeading(tag) ? 4 : 3
-    if (document.body) read(document.body)
-    return { parts, opaque: eyes.opaque(), over: size > max }
+    for (const el of els) {
+      read(el)
+      part(3)
+    }
+    return { parts, over: size > max || deep }
   }
 })(globalThis.tapin ??= {})
