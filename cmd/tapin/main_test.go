@@ -61,6 +61,11 @@ func page(w http.ResponseWriter, r *http.Request) {
 	if name == "missing" {
 		w.WriteHeader(http.StatusNotFound)
 	}
+	if name == "table" {
+		_, _ = fmt.Fprint(w, `<!doctype html><title>Prices</title><h1>Prices &#27;[31mred</h1><table id=t><tr><th>Pen<th>2025<th>2024<tr><td>Blue<td rowspan=2>2.50<td>2.40<tr><td>Red<td>2.60</table>
+<p>There is <a href=/more>more</a> to be read about pens and what they cost, which nobody has the time to read to the end of it.`)
+		return
+	}
 	_, _ = fmt.Fprintf(w, "<!doctype html><title>Page %s &#27;[31mred</title><p>hello", name)
 }
 

@@ -307,6 +307,29 @@ type TextAnswer struct {
 	Truncated bool   `json:"truncated"`
 }
 
+// ExtractRequest is the body of POST /session/extract.
+type ExtractRequest struct {
+	Instruction string `json:"instruction,omitempty" max:"10000" doc:"What to read: selector: CSS, xpath: XPATH, several chained with a semicolon, table: CSS, json: {field: selector, …}, markdown, article. The page's text without it."`
+	MaxChars    int    `json:"max_chars,omitempty" min:"100" max:"1000000" doc:"Where to cut; 20,000 without it. Rows and items are left out whole."`
+}
+
+// Extracted is what an instruction found, and where.
+type Extracted struct {
+	Title      string `json:"title"`
+	FinalURL   string `json:"final_url" doc:"Of the page that was read."`
+	StatusCode int    `json:"status_code" doc:"Of the response the page came with; 0 when it is not known."`
+	Content    any    `json:"content" doc:"A text; rows for a table, and the shape asked for with json."`
+	Kind       string `json:"kind" enum:"text,table,json,markdown,article"`
+	Truncated  bool   `json:"truncated"`
+	Note       string `json:"note,omitempty" doc:"What to know about it, such as fields that were not found."`
+}
+
+// ExtractAnswer is the answer of POST /session/extract.
+type ExtractAnswer struct {
+	SessionID string `json:"session_id"`
+	Extracted
+}
+
 // Downloads is the answer of GET /session/downloads.
 type Downloads struct {
 	SessionID string     `json:"session_id"`

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -146,6 +147,26 @@ func (c *Client) Text(ctx context.Context, id string, q TextQuery) (*TextAnswer,
 		values.Set("max_chars", strconv.Itoa(q.MaxChars))
 	}
 	return call[TextAnswer](ctx, c, http.MethodGet, query(at(id, "text"), values), nil, nil)
+}
+
+// Extract reads out what an instruction names. The content is a string, or else
+// a json.RawMessage.
+func (c *Client) Extract(ctx context.Context, id string, req ExtractRequest) (*ExtractAnswer, error) {
+	type answer struct {
+		ExtractAnswer
+		Content json.RawMessage `json:"content"` // as it was written: rows and fields keep their order
+	}
+	got, err := call[answer](ctx, c, http.MethodPost, at(id, "extract"), req, nil)
+	if err != nil {
+		return nil, err
+	}
+	var text string
+	if json.Unmarshal(got.Content, &text) == nil {
+		got.ExtractAnswer.Content = text
+	} else {
+		got.ExtractAnswer.Content = got.Content
+	}
+	return &got.ExtractAnswer, nil
 }
 
 func query(path string, values url.Values) string {

@@ -2,6 +2,7 @@ package apiserver_test
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"tapin/internal/fault"
@@ -93,6 +94,13 @@ func (b *tab) Snapshot(_ context.Context, o page.SnapshotOptions) (page.Snapshot
 func (b *tab) Text(_ context.Context, most int) (string, bool, error) {
 	_, err := b.done("text", most)
 	return "hello <world>", false, err
+}
+
+func (b *tab) Extract(_ context.Context, o page.ExtractOptions) (page.Extract, error) {
+	_, err := b.done("extract", o)
+	return page.Extract{
+		Content: json.RawMessage(`[{"2":"<b>","1":"x"}]`), Kind: page.KindTable, Note: "n", Truncated: true, URL: b.url, Title: "T", Status: 200,
+	}, err
 }
 
 func (b *tab) Downloads() []page.Download {

@@ -32,6 +32,21 @@ func (s *Server) text(c *call, q *api.TextQuery) (*api.TextAnswer, error) {
 	return &api.TextAnswer{SessionID: on.Info().ID, Text: text, Truncated: truncated}, nil
 }
 
+func (s *Server) extract(c *call, req *api.ExtractRequest) (*api.ExtractAnswer, error) {
+	on, err := s.session(c)
+	if err != nil {
+		return nil, err
+	}
+	got, err := on.Extract(c.r.Context(), page.ExtractOptions{Instruction: req.Instruction, Most: req.MaxChars})
+	if err != nil {
+		return nil, err
+	}
+	return &api.ExtractAnswer{SessionID: on.Info().ID, Extracted: api.Extracted{
+		Title: got.Title, FinalURL: got.URL, StatusCode: got.Status,
+		Content: got.Content, Kind: string(got.Kind), Truncated: got.Truncated, Note: got.Note,
+	}}, nil
+}
+
 func (s *Server) tabs(c *call, _ *nothing) (*api.TabsAnswer, error) {
 	on, err := s.session(c)
 	if err != nil {

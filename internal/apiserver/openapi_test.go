@@ -54,7 +54,7 @@ func TestTheDescriptionDescribesEveryRoute(t *testing.T) {
 	want := []string{"get /health", "get /openapi.json", "get /metrics", "get /events", "get /journal", "post /cleanup", "get /sessions", "post /session/start"}
 	for _, op := range []string{"post stop", "post navigate", "post back", "post forward", "post reload", "get screenshot", "get status",
 		"post click", "post hover", "post drag", "post type", "post fill", "post press", "post select", "post upload", "post scroll", "post wait",
-		"post dialog", "post permission", "post auth", "get downloads", "get tabs", "post tab", "get snapshot", "get text"} {
+		"post dialog", "post permission", "post auth", "get downloads", "get tabs", "post tab", "get snapshot", "get text", "post extract"} {
 		method, name, _ := strings.Cut(op, " ")
 		want = append(want, method+" /session/"+name, method+" /sessions/{id}/"+name)
 	}

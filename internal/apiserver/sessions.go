@@ -57,6 +57,7 @@ type Fields interface {
 type Eyes interface {
 	Snapshot(ctx context.Context, o page.SnapshotOptions) (page.Snapshot, error)
 	Text(ctx context.Context, most int) (text string, truncated bool, err error)
+	Extract(ctx context.Context, o page.ExtractOptions) (page.Extract, error)
 	Downloads() []page.Download
 }
 

@@ -60,6 +60,7 @@ func routes() []*route {
 		post("/sessions/{id}/tab", Agent, "Brings a tab to the front, or closes it.", (*Server).tab),
 		get("/sessions/{id}/snapshot", Agent, "Outlines the page, with refs to act on.", (*Server).snapshot),
 		get("/sessions/{id}/text", Agent, "Tells what the page says.", (*Server).text),
+		post("/sessions/{id}/extract", Agent, "Reads out what an instruction names.", (*Server).extract),
 		raw("/sessions/{id}/screenshot", Agent, "Photographs the page.", (*Server).screenshot, "image/png", "image/jpeg", "image/webp"),
 		get("/sessions/{id}/status", Agent, "Tells what the session shows and who drives it.", (*Server).status),
 	}

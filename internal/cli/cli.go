@@ -109,7 +109,7 @@ func (a *app) root() *cobra.Command {
 			a.openCommand(), a.screenshotCommand(), a.statusCommand(),
 			a.backCommand(), a.forwardCommand(), a.reloadCommand(), a.stopCommand(),
 		}},
-		{"Read the page", []*cobra.Command{a.snapshotCommand(), a.textCommand(), a.tabsCommand(), a.downloadsCommand()}},
+		{"Read the page", []*cobra.Command{a.snapshotCommand(), a.textCommand(), a.extractCommand(), a.tabsCommand(), a.downloadsCommand()}},
 		{"Act on the page", []*cobra.Command{
 			a.clickCommand(), a.typeCommand(), a.fillCommand(), a.selectCommand(), a.pressCommand(), a.uploadCommand(),
 			a.scrollCommand(), a.hoverCommand(), a.dragCommand(), a.waitCommand(),

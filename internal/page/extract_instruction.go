@@ -118,13 +118,13 @@ func parseInstruction(text string) (*instruction, error) {
 func (p *parser) part(last string) (string, error) {
 	p.space()
 	start := p.pos
-	word, bare := last, false
+	word := last
 	if m := formWord.FindStringSubmatch(p.text[p.pos:]); m != nil {
-		word, bare = strings.ToLower(m[1]+m[2]), m[1] == ""
-		if bare {
-			p.pos += len(m[2])
-		} else {
+		word = strings.ToLower(m[1] + m[2])
+		if m[1] != "" {
 			p.pos += len(m[0])
+		} else {
+			p.pos += len(m[2])
 		}
 	}
 	if word == "css" {

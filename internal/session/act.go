@@ -121,6 +121,14 @@ func (s *Session) Text(ctx context.Context, most int) (text string, truncated bo
 	return text, truncated, err
 }
 
+// Extract is what an instruction finds on the page.
+func (s *Session) Extract(ctx context.Context, o page.ExtractOptions) (page.Extract, error) {
+	return act(ctx, s, "session.extract", func(ctx context.Context, t *page.Tab) (page.Extract, note, error) {
+		got, err := t.Extract(ctx, o)
+		return got, note{address: got.URL, counts: counts{"matches": got.Matches}}, err
+	})
+}
+
 // Switch brings a tab to the front.
 func (s *Session) Switch(ctx context.Context, tab string) (Did, error) {
 	return behind(ctx, s, "session.tab.switch", func(ctx context.Context) error { return s.view().tabs.Switch(ctx, tab) })
