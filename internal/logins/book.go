@@ -28,7 +28,7 @@ type book struct {
 
 // read returns what the manifest says. A missing one says nothing.
 func (b *book) read() (*document, error) {
-	data, err := os.ReadFile(b.path)
+	data, err := os.ReadFile(b.path) //nolint:gosec // the owner chooses where the manifest is
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, b.failed("read", err)
 	}
@@ -92,17 +92,17 @@ func (b *book) update(ctx context.Context, change func(*document) (*document, er
 func (b *book) swap(path string, before, after []byte) (written bool, err error) {
 	b.at("manifest temp")
 	mode := fs.FileMode(0o600)
-	if info, err := os.Stat(path); err == nil { //nolint:gosec // as above
+	if info, err := os.Stat(path); err == nil { //nolint:gosec // the owner chooses where the manifest is
 		mode = info.Mode().Perm()
 	}
 	// One name, under our lock: what a kill leaves is taken away by the next write.
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tapin")
-	_ = os.Remove(name)
+	_ = os.Remove(name) //nolint:gosec // the owner chooses where the manifest is
 	temp, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode) //nolint:gosec // as above
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.Remove(name) }() // after the rename there is nothing left to remove
+	defer func() { _ = os.Remove(name) }() //nolint:gosec // as above; after the rename there is nothing left to remove
 	_, err = temp.Write(after)
 	err = errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close())
 	if err != nil {
@@ -116,7 +116,7 @@ func (b *book) swap(path string, before, after []byte) (written bool, err error)
 	if !bytes.Equal(now, before) {
 		return false, nil
 	}
-	if err := os.Rename(name, path); err != nil { //nolint:gosec // as above
+	if err := os.Rename(name, path); err != nil { //nolint:gosec // the owner chooses where the manifest is
 		return false, err
 	}
 	b.at("manifest renamed")
@@ -128,7 +128,7 @@ func (b *book) swap(path string, before, after []byte) (written bool, err error)
 func (b *book) target() (string, error) {
 	path, err := filepath.EvalSymlinks(b.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		path, err = b.path, os.MkdirAll(filepath.Dir(b.path), 0o700)
+		path, err = b.path, os.MkdirAll(filepath.Dir(b.path), 0o700) //nolint:gosec // the owner chooses where the manifest is
 	}
 	if err != nil {
 		return "", b.failed("write", err)

@@ -83,7 +83,7 @@ func (d *document) rename(name string, path ...string) (*document, error) {
 		return nil, err
 	}
 	if pair == nil {
-		return nil, noSuch(path[len(path)-1])
+		return nil, unknown(path[len(path)-1])
 	}
 	next := d.clone()
 	at, ok := d.spanAt(pair.Key.GetToken(), false)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"tapin/internal/fault"
 	"tapin/internal/site"
 )
 
@@ -258,8 +257,4 @@ func (r *entryReader) section(name string) bool {
 		return false
 	}
 	return r.has(key(path...))
-}
-
-func noSuch(name string) error {
-	return fault.New(fault.NotFound, "", "the manifest has no login %q", name)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
+	"sync"
 
 	"tapin/internal/config"
 	"tapin/internal/fault"
@@ -42,6 +43,9 @@ type Room struct {
 	book  *book
 	log   *slog.Logger
 
+	mu     sync.Mutex
+	checks map[string]bool // those under way, by the name they use a login under
+
 	// at is told each step of a write before it is taken; tests kill it there.
 	at func(step string)
 }
@@ -59,7 +63,7 @@ func New(home *store.Home, vault Vault, opts *Options) *Room {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Room{home: home, vault: vault, log: o.Logger, at: func(string) {}}
+	r := &Room{home: home, vault: vault, log: o.Logger, checks: map[string]bool{}, at: func(string) {}}
 	r.book = &book{path: filepath.Clean(config.Under(home.Path(), o.Manifest)), at: func(step string) { r.at(step) }}
 	return r
 }

@@ -38,7 +38,9 @@ contexts:
 func TestTheManifestIsReadAsThePeopleWhoWriteItMeanIt(t *testing.T) {
 	t.Parallel()
 	got := entriesOf(t, seed)
-	day := func(s string) Moment { return (&entryReader{document: docOf(t, `contexts: {a: {last_used: "`+s+`"}}`), path: []string{"contexts", "a"}}).moment("last_used") }
+	day := func(s string) Moment {
+		return (&entryReader{document: docOf(t, `contexts: {a: {last_used: "`+s+`"}}`), path: []string{"contexts", "a"}}).moment("last_used")
+	}
 	want := []Entry{
 		{
 			Name: "verizon", BrowserbaseContextID: "ctx_abc123", Domain: "verizon.com", Notes: "the owner's account",
