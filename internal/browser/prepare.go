@@ -38,7 +38,9 @@ func PrivateContext(ctx context.Context, conn *cdp.Conn, spec Spec) (string, err
 	return id, nil
 }
 
-// Prepare gives a context the state and the downloads folder of the spec.
+// Prepare gives a context the cookies and the downloads folder of the spec. A
+// cookie that the browser refuses is left out; who must know which, and wants the
+// rest of the state too, restores it through the page room.
 func Prepare(ctx context.Context, conn *cdp.Conn, contextID string, spec Spec) error {
 	events := true
 	downloads := cdpbrowser.SetDownloadBehaviorParams{
@@ -53,5 +55,6 @@ func Prepare(ctx context.Context, conn *cdp.Conn, contextID string, spec Spec) e
 	if spec.State == nil {
 		return nil
 	}
-	return SetCookies(ctx, conn, contextID, spec.State.Cookies)
+	_, err := SetCookies(ctx, conn, contextID, spec.State.Cookies)
+	return err
 }

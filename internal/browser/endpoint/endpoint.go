@@ -74,7 +74,7 @@ func (p *Provider) Create(ctx context.Context, spec browser.Spec) (browser.Insta
 // context are not ours to direct.
 func (p *Provider) tab(ctx context.Context, conn *cdp.Conn, spec browser.Spec) (string, error) {
 	if spec.State != nil {
-		if err := browser.SetCookies(ctx, conn, "", spec.State.Cookies); err != nil {
+		if _, err := browser.SetCookies(ctx, conn, "", spec.State.Cookies); err != nil {
 			return "", err
 		}
 	}
