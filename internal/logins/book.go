@@ -97,7 +97,7 @@ func (b *book) swap(path string, before, after []byte) (written bool, err error)
 	}
 	// One name, under our lock: what a kill leaves is taken away by the next write.
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tapin")
-	_ = os.Remove(name) //nolint:gosec // the owner chooses where the manifest is
+	_ = os.Remove(name)                                                     //nolint:gosec // the owner chooses where the manifest is
 	temp, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode) //nolint:gosec // as above
 	if err != nil {
 		return false, err

@@ -18,11 +18,12 @@ import (
 	"tapin/internal/browser"
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/browser/local"
+	"tapin/internal/browser/local/holder"
 	"tapin/internal/fault"
 	"tapin/internal/page"
 )
 
-func TestMain(m *testing.M) { browsertest.Main(m, nil) }
+func TestMain(m *testing.M) { browsertest.Main(m, &holder.Options{Resolver: testNames{}}) }
 
 // web is a site of the test's own pages, and a browser that may visit it.
 type web struct {

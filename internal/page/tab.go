@@ -35,6 +35,7 @@ type Tab struct {
 	mu      sync.Mutex
 	url     string
 	title   string
+	shown   string // the address of the document in it, as the browser last told
 	dialog  *Dialog
 	crashed bool
 	opened  chan struct{} // closed when a dialog opens or the page crashes, then replaced
@@ -86,6 +87,7 @@ func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 		t.dialog = nil
 	})
 	t.listenForQuestions(s)
+	t.listenForOrigins(s)
 	return t
 }
 

@@ -46,7 +46,11 @@ type Options struct {
 	OnSurprise func(Surprise)
 	// Hidden is what was hidden over an earlier connection; nil means nothing.
 	Hidden *Hidden
-	Logger *slog.Logger
+	// Origins are those that an earlier Tabs of the same browser had seen.
+	Origins []string
+	// OnOrigin hears of every origin seen for the first time; it must be quick.
+	OnOrigin func(origin string)
+	Logger   *slog.Logger
 }
 
 // Recipes are how each tab came into its state, by its id.
@@ -69,6 +73,7 @@ type Tabs struct {
 	passkeys   passkeys
 	hidden     *Hidden
 	onSurprise func(Surprise)
+	state      stateDesk
 
 	mu      sync.Mutex
 	stack   []*Tab              // the last one is in front
@@ -89,6 +94,7 @@ func Open(ctx context.Context, inst browser.Instance, opts *Options) (*Tabs, err
 	if t.hidden == nil {
 		t.hidden = NewHidden(false)
 	}
+	t.state.open(opts)
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
@@ -142,7 +148,7 @@ func (t *Tabs) begin(ctx context.Context) error {
 	}
 	if t.front() != nil {
 		// Somebody's page, in whatever state it is: it need not answer now.
-		return nil
+		return t.sweep(ctx)
 	}
 	_, err := t.Front(ctx)
 	return err
@@ -206,7 +212,7 @@ func (t *Tabs) attach(ctx context.Context, id target.ID) error {
 
 // created follows popups in a shared browser; elsewhere the browser attaches by itself.
 func (t *Tabs) created(info *target.Info) {
-	if t.inst.Exclusive() || info.Type != "page" || info.Attached || !t.ours(info) || t.byTarget(info.TargetID) != nil {
+	if t.inst.Exclusive() || info.Type != "page" || info.Attached || t.isHelper(info) || !t.ours(info) || t.byTarget(info.TargetID) != nil {
 		return
 	}
 	t.start(func(ctx context.Context) {
@@ -220,7 +226,7 @@ func (t *Tabs) created(info *target.Info) {
 // workers wait for us until told to go on.
 func (t *Tabs) attached(e target.EventAttachedToTarget) {
 	s := t.root.Conn().Session(e.SessionID)
-	if e.TargetInfo.Type != "page" || !t.ours(e.TargetInfo) {
+	if e.TargetInfo.Type != "page" || t.isHelper(e.TargetInfo) || !t.ours(e.TargetInfo) {
 		t.start(func(ctx context.Context) { _ = s.Setup(ctx, t.childSteps(e.TargetInfo.Type)...) })
 		return
 	}
@@ -267,6 +273,7 @@ func (t *Tabs) follow(tab *Tab, s *cdp.Session) {
 			tab.frames.put(proto.FrameID(e.TargetInfo.TargetID), e.TargetInfo.ParentFrameID, child)
 			t.follow(tab, child)
 			tab.listenForQuestions(child)
+			tab.listenForOrigins(child)
 			cdp.Listen(child, inspector.TargetCrashed, func(inspector.EventTargetCrashed) { tab.frames.lose(child.ID()) })
 		}
 		t.start(func(ctx context.Context) { _ = child.Setup(ctx, t.childSteps(e.TargetInfo.Type)...) })

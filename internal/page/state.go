@@ -1,0 +1,274 @@
+package page
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tapin/internal/browser"
+	"tapin/internal/cdp"
+	"tapin/internal/fault"
+	"tapin/internal/site"
+)
+
+// Restored is what became of a state that was put into a browser.
+type Restored struct {
+	Cookies   int
+	Refused   int // cookies that the browser did not take
+	Keys      int // of localStorage and sessionStorage
+	Databases int
+	Skipped   []string // what was left out and why, by kind; never a value
+}
+
+// stateDesk is what reading and writing state needs to know of a browser.
+type stateDesk struct {
+	origins   origins
+	turn      chan struct{}           // holds one token: who reads or writes
+	helperURL string                  // of targets that are no tabs; no page can know it
+	faultAt   func(step string) error // nil but in tests
+}
+
+func (d *stateDesk) open(opts *Options) {
+	d.turn, d.helperURL = make(chan struct{}, 1), "about:blank#"+rand.Text()
+	for _, origin := range opts.Origins {
+		d.origins.note(origin)
+	}
+	d.origins.onNew = opts.OnOrigin
+}
+
+// take lets one at a time read or write state.
+func (d *stateDesk) take(ctx context.Context) (release func(), err error) {
+	select {
+	case d.turn <- struct{}{}:
+		return func() { <-d.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// ReadState reads what makes the browser logged in: its cookies, in the order in
+// which it sends them, and by origin, sorted, what every origin seen has stored.
+// Origins that have stored nothing are not in it. The same state reads the same,
+// byte for byte.
+//
+// sessionStorage is that of the documents loaded in the tab in front: nothing
+// else of it can be read without leaving the page. What could not be read is
+// named in skipped and costs only itself; the error is for a browser that does
+// not answer.
+func (t *Tabs) ReadState(ctx context.Context) (st browser.State, skipped []string, err error) {
+	const op = "read the browser's state"
+	release, err := t.state.take(ctx)
+	if err != nil {
+		return browser.State{}, nil, fmt.Errorf("%s: %w", op, err)
+	}
+	defer release()
+	st.Cookies, err = browser.Cookies(ctx, t.root.Conn(), t.inst.Ref().Context)
+	if err != nil {
+		return browser.State{}, nil, fmt.Errorf("%s: %w", op, err)
+	}
+	loaded := t.survey(ctx)
+	for _, at := range loaded {
+		t.state.origins.note(at.origin)
+	}
+	list := t.Origins()
+	if t.inst.Ref().Context == "" {
+		// The jar is somebody's whose browser we share: only what our pages see.
+		st.Cookies = slices.DeleteFunc(st.Cookies, func(c browser.Cookie) bool { return !slices.ContainsFunc(list, c.VisibleTo) })
+	}
+	r := census{tabs: t, loaded: loaded, budget: maxStateBytes - cookieBytes(st.Cookies)}
+	defer r.close(ctx)
+	for _, origin := range list {
+		got, left, err := r.readInTime(ctx, origin)
+		if err != nil {
+			if fatal(ctx, err) {
+				return browser.State{}, nil, fmt.Errorf("%s: %w", op, err)
+			}
+			skipped = append(skipped, fmt.Sprintf("%s: it was left out: %s", origin, plain(err)))
+			continue
+		}
+		skipped = append(skipped, left...)
+		if len(got.Local)+len(got.Session)+len(got.Databases) > 0 {
+			st.Origins = append(st.Origins, got)
+		}
+	}
+	return st, skipped, nil
+}
+
+// census reads origins one after the other: where they are loaded, else in a
+// helper that is opened when it is first needed.
+type census struct {
+	tabs   *Tabs
+	loaded []spot
+	helper *blanks
+	budget int // bytes that may still be read
+}
+
+// readInTime gives one origin its time and no more.
+func (r *census) readInTime(ctx context.Context, origin string) (browser.OriginState, []string, error) {
+	ctx, cancel := context.WithTimeout(ctx, originWithin)
+	defer cancel()
+	return r.read(ctx, origin)
+}
+
+func (r *census) read(ctx context.Context, origin string) (browser.OriginState, []string, error) {
+	for _, at := range r.loaded {
+		if at.origin != origin {
+			continue
+		}
+		st, left, err := readParts(ctx, at.ask, origin, parts{session: at.front, databases: true}, r.budget)
+		if err == nil {
+			r.budget -= stateBytes(st)
+			return st, left, nil
+		}
+		if fatal(ctx, err) {
+			return st, nil, err
+		}
+		// The page moved on, or is busy: the helper need not ask it.
+	}
+	if r.helper == nil {
+		var err error
+		if r.helper, err = r.tabs.helper(ctx); err != nil {
+			return browser.OriginState{}, nil, err
+		}
+	}
+	st, left, err := r.elsewhere(ctx, origin)
+	if err != nil {
+		// It may hang with its page; the next origin gets a fresh one.
+		r.close(ctx)
+		return st, nil, err
+	}
+	r.budget -= stateBytes(st)
+	return st, left, nil
+}
+
+func (r *census) elsewhere(ctx context.Context, origin string) (browser.OriginState, []string, error) {
+	if err := r.helper.show(ctx, origin); err != nil {
+		return browser.OriginState{}, nil, err
+	}
+	return readParts(ctx, r.helper.ask, origin, parts{databases: true}, r.budget)
+}
+
+func (r *census) close(ctx context.Context) {
+	if r.helper != nil {
+		r.helper.close(ctx, r.tabs)
+		r.helper = nil
+	}
+}
+
+// Restore puts a state into a fresh browser before anything is opened in it: no
+// request of a site leaves before its cookies and its storage are there. One
+// bad origin or cookie costs only itself and is named; the error is for a
+// browser that does not answer, or that has a page open already.
+func (t *Tabs) Restore(ctx context.Context, st browser.State) (Restored, error) {
+	const op = "restore the browser's state"
+	release, err := t.state.take(ctx)
+	if err != nil {
+		return Restored{}, fmt.Errorf("%s: %w", op, err)
+	}
+	defer release()
+	if n := cookieBytes(st.Cookies) + originBytes(st.Origins); n > maxStateBytes {
+		return Restored{}, fault.New(fault.PayloadTooLarge, op, "the state has %d bytes, more than %d", n, maxStateBytes)
+	}
+	front, err := t.Front(ctx)
+	if err != nil {
+		return Restored{}, fmt.Errorf("%s: %w", op, err)
+	}
+	tab, err := front.borrow(ctx)
+	if err != nil {
+		return Restored{}, fault.Wrap(fault.Of(err).Code, op, err)
+	}
+	defer tab.close(ctx, t)
+	out := Restored{}
+	if err := t.restoreCookies(ctx, st.Cookies, &out); err != nil {
+		return out, fmt.Errorf("%s: %w", op, err)
+	}
+	for _, each := range st.Origins {
+		did, err := restoreOrigin(ctx, tab, each)
+		out.Keys += did.Keys
+		out.Databases += did.Databases
+		out.Skipped = append(out.Skipped, explainSkipped(each.Origin, did.Skipped)...)
+		if err != nil {
+			if fatal(ctx, err) {
+				return out, fmt.Errorf("%s: %w", op, err)
+			}
+			out.Skipped = append(out.Skipped, fmt.Sprintf("%s: not all of it was restored: %s", each.Origin, plain(err)))
+		}
+		t.state.origins.note(each.Origin)
+	}
+	return out, nil
+}
+
+func (t *Tabs) restoreCookies(ctx context.Context, cookies []browser.Cookie, out *Restored) error {
+	now := time.Now()
+	fresh := slices.DeleteFunc(slices.Clone(cookies), func(c browser.Cookie) bool { return c.HasExpired(now) })
+	refused, err := browser.SetCookies(ctx, t.root.Conn(), t.inst.Ref().Context, fresh)
+	if err != nil {
+		return err
+	}
+	out.Cookies, out.Refused = len(fresh)-len(refused), len(refused)
+	if n := len(cookies) - len(fresh); n > 0 {
+		out.Skipped = append(out.Skipped, fmt.Sprintf("%d cookies have expired", n))
+	}
+	if len(refused) > 0 {
+		out.Skipped = append(out.Skipped, fmt.Sprintf("%d cookies were refused by the browser", len(refused)))
+	}
+	return nil
+}
+
+func restoreOrigin(ctx context.Context, tab *blanks, st browser.OriginState) (stored, error) {
+	ctx, cancel := context.WithTimeout(ctx, originWithin)
+	defer cancel()
+	if canonical, err := site.Origin(st.Origin); err != nil || canonical != st.Origin {
+		return stored{}, errors.New("it is no origin of the web")
+	}
+	if len(st.Local)+len(st.Session)+len(st.Databases) == 0 {
+		return stored{}, nil
+	}
+	if err := tab.show(ctx, st.Origin); err != nil {
+		return stored{}, err
+	}
+	return writeParts(ctx, tab.ask, st, false)
+}
+
+// fatal tells what ends everything from what one origin suffers.
+func fatal(ctx context.Context, err error) bool {
+	_, lost := cdp.IsLost(err)
+	return lost || ctx.Err() != nil
+}
+
+// plain is why an origin could not be asked, without the way it was tried.
+func plain(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return reason("slow")
+	}
+	return err.Error()
+}
+
+func cookieBytes(cookies []browser.Cookie) int {
+	n := 0
+	for _, c := range cookies {
+		n += len(c.Name) + len(c.Value.Reveal()) + len(c.Domain) + len(c.Path)
+	}
+	return n
+}
+
+func originBytes(list []browser.OriginState) int {
+	n := 0
+	for _, st := range list {
+		n += stateBytes(st)
+	}
+	return n
+}
+
+func stateBytes(st browser.OriginState) int {
+	n := len(st.Databases)
+	for _, items := range [][]browser.Item{st.Local, st.Session} {
+		for _, each := range items {
+			n += len(each.Key.Reveal()) + len(each.Value.Reveal())
+		}
+	}
+	return n
+}
