@@ -38,6 +38,7 @@ type StartAnswer struct {
 // StopRequest is the body of POST /session/stop.
 type StopRequest struct {
 	SaveContext *bool `json:"save_context,omitempty" doc:"Overrides what the session was started with."`
+	Verified    bool  `json:"verified,omitempty" doc:"Says that a page which needs the saved login was seen without logging in."`
 }
 
 // StopAnswer tells what became of the session.
@@ -93,6 +94,9 @@ type SessionInfo struct {
 	StartedAt  time.Time `json:"started_at,omitzero"`
 	LastUsedAt time.Time `json:"last_used_at,omitzero"`
 	Deadline   time.Time `json:"deadline,omitzero" doc:"When the session ends by itself."`
+	Context    string    `json:"context,omitempty" doc:"The saved login it was started with."`
+	Restored   bool      `json:"context_restored,omitempty" doc:"Whether that login existed; otherwise it is begun with this session."`
+	PageLost   bool      `json:"page_lost,omitempty" doc:"A browser was lost while a person was in it; another one took its place, with the last saved state."`
 }
 
 // Sessions is the answer of GET /sessions.
@@ -106,6 +110,7 @@ type Status struct {
 	Active bool `json:"active"`
 	SessionInfo
 	Driver  string   `json:"driver,omitempty" enum:"agent,human" doc:"Who drives."`
+	Handoff string   `json:"handoff_id,omitempty" doc:"The hand-off that has the wheel. Until it ends the agent is told neither url, title nor tabs."`
 	URL     string   `json:"url,omitempty"`
 	Title   string   `json:"title,omitempty"`
 	Tabs    []Tab    `json:"tabs,omitempty"`

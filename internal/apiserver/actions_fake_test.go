@@ -103,8 +103,13 @@ func (b *tab) Extract(_ context.Context, o page.ExtractOptions) (page.Extract, e
 	}, err
 }
 
-func (b *tab) Downloads() []page.Download {
-	return []page.Download{{ID: "d1", Name: "a.pdf", URL: "http://a/a.pdf", Bytes: 3, Total: 3, State: "completed", Path: "/home/x/a.pdf"}}
+func (b *tab) Downloads(context.Context) ([]page.Download, error) {
+	return []page.Download{{ID: "d1", Name: "a.pdf", URL: "http://a/a.pdf", Bytes: 3, Total: 3, State: "completed", Path: "/home/x/a.pdf"}}, nil
+}
+
+func (b *tab) Tabs(ctx context.Context) ([]session.Tab, error) {
+	now, err := b.Status(ctx)
+	return now.Tabs, err
 }
 
 func (b *tab) Answer(_ context.Context, accept bool, text secret.Text) (session.Did, error) {

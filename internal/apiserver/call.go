@@ -17,6 +17,7 @@ import (
 
 	"tapin/internal/api"
 	"tapin/internal/fault"
+	"tapin/internal/session"
 )
 
 const (
@@ -32,6 +33,7 @@ type call struct {
 	row    *route
 	id     string // of the session in the path; "" means the active one
 	caller string // whose token it is
+	role   Role   // what it allows
 	status int    // 0 until the answer began
 }
 
@@ -82,7 +84,10 @@ func (s *Server) admit(c *call, allow []string) error {
 	if err != nil {
 		return err
 	}
-	c.caller = name
+	c.caller, c.role = name, role
+	if role == Owner {
+		c.r = c.r.WithContext(session.As(c.r.Context(), session.Owner))
+	}
 	defer visitorOf(c.r).serve()()
 	switch {
 	case c.row == nil && len(allow) > 0:

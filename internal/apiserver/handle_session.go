@@ -103,6 +103,11 @@ func (s *Server) stop(c *call, req *api.StopRequest) (*api.StopAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if req.Verified {
+		if err := s.sessions.Verified(c.r.Context(), stopping.Info().ID); err != nil {
+			return nil, err
+		}
+	}
 	stopped, err := s.sessions.Stop(c.r.Context(), stopping.Info().ID, req.SaveContext)
 	if err != nil {
 		return nil, err
@@ -242,9 +247,10 @@ func (s *Server) status(c *call, _ *nothing) (*api.Status, error) {
 		Active:      true,
 		SessionInfo: sessionInfo(now.Info),
 		Driver:      now.Driver,
+		Handoff:     now.Handoff,
 		URL:         now.URL,
 		Title:       now.Title,
-		Tabs:        tabsOf(now),
+		Tabs:        tabsOf(now.Tabs),
 		Questions:   questionsOf(now.Questions),
 	}
 	for _, d := range now.Dialogs {
@@ -269,5 +275,8 @@ func sessionInfo(i session.Info) api.SessionInfo {
 		StartedAt:  i.StartedAt.UTC(),
 		LastUsedAt: i.LastUsedAt.UTC(),
 		Deadline:   i.Deadline.UTC(),
+		Context:    i.Context,
+		Restored:   i.Restored,
+		PageLost:   i.PageLost,
 	}
 }

@@ -52,16 +52,16 @@ func (s *Server) tabs(c *call, _ *nothing) (*api.TabsAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := on.Status(c.r.Context())
+	open, err := on.Tabs(c.r.Context())
 	if err != nil {
 		return nil, err
 	}
-	return &api.TabsAnswer{SessionID: now.ID, Tabs: tabsOf(now)}, nil
+	return &api.TabsAnswer{SessionID: on.Info().ID, Tabs: tabsOf(open)}, nil
 }
 
-func tabsOf(now session.Status) []api.Tab {
+func tabsOf(open []session.Tab) []api.Tab {
 	tabs := []api.Tab{}
-	for _, t := range now.Tabs {
+	for _, t := range open {
 		tabs = append(tabs, api.Tab{TabID: t.ID, URL: t.URL, Title: t.Title, Active: t.Active})
 	}
 	return tabs
@@ -81,7 +81,11 @@ func (s *Server) downloads(c *call, _ *nothing) (*api.Downloads, error) {
 		return nil, err
 	}
 	answer := &api.Downloads{SessionID: on.Info().ID, Downloads: []api.Download{}}
-	for _, d := range on.Downloads() {
+	arrived, err := on.Downloads(c.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range arrived {
 		answer.Downloads = append(answer.Downloads, api.Download{
 			DownloadID: d.ID, Name: d.Name, URL: d.URL, Bytes: d.Bytes, Total: d.Total, State: d.State, Path: d.Path,
 		})

@@ -17,6 +17,7 @@ type Sessions interface {
 	Active() (Session, error) // NO_SESSION when there is none
 	List() []session.Info
 	Stop(ctx context.Context, id string, save *bool) (session.Stopped, error)
+	Verified(ctx context.Context, id string) error
 }
 
 // Session is one live browser. Its methods are safe for concurrent use; the
@@ -58,7 +59,8 @@ type Eyes interface {
 	Snapshot(ctx context.Context, o page.SnapshotOptions) (page.Snapshot, error)
 	Text(ctx context.Context, most int) (text string, truncated bool, err error)
 	Extract(ctx context.Context, o page.ExtractOptions) (page.Extract, error)
-	Downloads() []page.Download
+	Downloads(ctx context.Context) ([]page.Download, error)
+	Tabs(ctx context.Context) ([]session.Tab, error)
 }
 
 // Answers are for what a page asks the person at the browser, and for its tabs.
@@ -77,6 +79,7 @@ type Host[S Session] interface {
 	Active() (S, error)
 	List() []session.Info
 	Stop(ctx context.Context, id string, save *bool) (session.Stopped, error)
+	Verified(ctx context.Context, id string) error
 }
 
 // From lets a host of concrete sessions stand as Sessions.

@@ -13,11 +13,12 @@ const maxLives = 50
 // looks as if somebody were logged in proves nothing.
 type How string
 
-// The three ways.
+// The ways.
 const (
 	ByCheck   How = "check"   // its check was made and held
 	ByHandoff How = "handoff" // a person logged in, and the hand-off's conditions held
 	ByOwner   How = "owner"   // the owner says so
+	ByAgent   How = "agent"   // the agent saw a page that needs the login, without logging in
 )
 
 // Why a login no longer works.

@@ -547,6 +547,7 @@ type noKeychain struct{}
 
 func (noKeychain) Get(string, string) (string, error) { return "", errors.New("no keychain here") }
 func (noKeychain) Set(string, string, string) error   { return errors.New("no keychain here") }
+func (noKeychain) Delete(string, string) error        { return errors.New("no keychain here") }
 
 func openVault(ctx context.Context, t testing.TB, home *store.Home) *vault.Vault {
 	v, err := vault.Open(ctx, home, &vault.Options{Keyring: noKeychain{}, Getenv: func(string) string { return "" }})

@@ -66,6 +66,14 @@ func (h *Hidden) add(value secret.Text) {
 	h.forms = strings.NewReplacer(pairs...)
 }
 
+// Mark notes that a page may hold something that nobody here knows: a person
+// was at it.
+func (h *Hidden) Mark() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.any = true
+}
+
 // given reports whether anything was ever hidden here.
 func (h *Hidden) given() bool {
 	h.mu.Lock()

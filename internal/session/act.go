@@ -140,7 +140,21 @@ func (s *Session) CloseTab(ctx context.Context, tab string) (Did, error) {
 }
 
 // Downloads are the files that pages sent. It waits for nobody's turn.
-func (s *Session) Downloads() []page.Download { return s.view().tabs.Downloads() }
+func (s *Session) Downloads(ctx context.Context) ([]page.Download, error) {
+	if err := s.permit(driverOf(ctx)); err != nil {
+		return nil, err
+	}
+	return s.view().tabs.Downloads(), nil
+}
+
+// Tabs are the pages of the session. It waits for nobody's turn.
+func (s *Session) Tabs(ctx context.Context) ([]Tab, error) {
+	if err := s.permit(driverOf(ctx)); err != nil {
+		return nil, err
+	}
+	status, err := s.Status(ctx)
+	return status.Tabs, err
+}
 
 // Permission lets a site do something, or not; origin "" is that of the page.
 func (s *Session) Permission(ctx context.Context, origin, name string, grant bool) (Did, error) {

@@ -32,3 +32,9 @@ func (h *Host) CrashPage(ctx context.Context, id string) error {
 	}
 	return conn.Session(at.SessionID).Send(ctx, "Page.crash", nil)
 }
+
+// Busy reports whether something is under way in a session.
+func (h *Host) Busy(id string) bool {
+	s, err := h.Get(id)
+	return err == nil && len(s.turn) > 0
+}

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,18 +40,22 @@ type Options struct {
 	Uploads   string        // folder that files for pages are taken from; empty refuses uploads
 	// OnBlock hears of every request the network guard refused; it must be quick.
 	OnBlock func(egress.Block)
-	Logger  *slog.Logger
+	// OnEnd hears of every session that is over, with the hand-off that held it.
+	OnEnd  func(session, handoff, reason string)
+	Logger *slog.Logger
 }
 
-// Deps is what a host works with. All are required but for the credentials.
+// Deps is what a host works with. The first five are required.
 type Deps struct {
-	Home      *store.Home
-	Pump      *event.Pump
-	Schedule  *event.Schedule
-	Journal   *event.Journal
-	Providers Providers
-	// Credentials are the owner's; nil means that there are none to fill in.
-	Credentials Credentials
+	Home        *store.Home
+	Pump        *event.Pump
+	Schedule    *event.Schedule
+	Journal     *event.Journal
+	Providers   Providers
+	Claims      Claims      // nil: nobody is ever in a browser
+	Saved       Saved       // nil: no login is saved
+	Sealer      Sealer      // nil: a lost browser is not restored, and none can be parked
+	Credentials Credentials // the owner's; nil: there are none to fill in
 }
 
 // Host has the sessions of this sidecar. It is safe for concurrent use.
@@ -71,13 +77,14 @@ type Host struct {
 	mu       sync.Mutex
 	sessions map[string]*Session
 	starting map[string]bool // reserved: being started
+	parked   map[string]parked
 	closing  bool
 	lastEnd  string // how the last session ended, for whoever asks for it
 }
 
 // New makes a host without sessions; Recover finds those of an earlier process.
 func New(deps Deps, opts *Options) (*Host, error) {
-	h := &Host{deps: deps, sessions: map[string]*Session{}, starting: map[string]bool{}}
+	h := &Host{deps: deps, sessions: map[string]*Session{}, starting: map[string]bool{}, parked: map[string]parked{}}
 	if opts != nil {
 		h.opts = *opts
 	}
@@ -108,7 +115,7 @@ func New(deps Deps, opts *Options) (*Host, error) {
 func (h *Host) Start(ctx context.Context, o StartOptions) (*Session, error) {
 	began := time.Now()
 	s, err := h.start(ctx, o)
-	entry := event.Entry{At: began, Who: "agent", What: "session.start", Took: time.Since(began), Outcome: outcome(err)}
+	entry := event.Entry{At: began, Who: string(driverOf(ctx)), What: "session.start", Took: time.Since(began), Outcome: outcome(err)}
 	if s != nil {
 		entry.Session = s.ID()
 	}
@@ -139,6 +146,7 @@ func (h *Host) start(ctx context.Context, o StartOptions) (*Session, error) {
 	rec := &record{
 		ID: id, Version: 1, State: stateStarting, Generation: 1, StartedAt: now, LastUsedAt: now, Deadline: now.Add(plan.timeout),
 		Ref: browser.Ref{Provider: provider.Name(), ID: id + "-1"}, Look: plan.look,
+		Context: o.Context, NoSave: o.SaveContext != nil && !*o.SaveContext,
 	}
 	if err := h.records.open(rec); err != nil {
 		return nil, fault.Wrap(fault.Internal, op, err)
@@ -159,38 +167,54 @@ func (h *Host) start(ctx context.Context, o StartOptions) (*Session, error) {
 	return s, nil
 }
 
-// launch creates the browser and takes its tabs. Where it can be found again is
-// on record before anything is done with it.
+// launch makes the browser of a session, and puts the saved login into it
+// before its first request leaves.
 func (h *Host) launch(ctx context.Context, provider browser.Provider, rec *record) (*Session, error) {
+	state, err := h.checkout(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	v, err := h.create(ctx, provider, rec)
+	if err != nil {
+		return nil, err
+	}
+	if rec.Restored {
+		restored, err := v.tabs.Restore(ctx, state)
+		if err != nil {
+			_ = v.inst.Release()
+			return nil, err
+		}
+		h.log.Info("a saved login was restored", "session", rec.ID, "context", rec.Context, "cookies", restored.Cookies, "keys", restored.Keys)
+	}
+	return newSession(h, provider, v, rec), nil
+}
+
+// create makes a browser and takes its tabs. Where it can be found again is on
+// record before anything is done with it.
+func (h *Host) create(ctx context.Context, provider browser.Provider, rec *record) (view, error) {
 	spec := browser.Spec{ID: rec.Ref.ID, KeepUntil: rec.Deadline.Add(grace), Policy: h.opts.Policy}
 	if h.opts.Downloads != "" {
 		spec.Downloads = h.opts.Downloads + "/" + rec.ID
 	}
 	inst, err := provider.Create(ctx, spec)
 	if err != nil {
-		return nil, err
+		return view{}, err
 	}
 	if err := h.records.change(ctx, rec, "", func(r *record) { r.Ref = inst.Ref() }); err != nil {
 		rec.Ref = inst.Ref() // for the one who undoes it
 		_ = inst.Release()
-		return nil, err
+		return view{}, err
 	}
-	v, err := h.open(ctx, inst, rec, nil)
-	if err != nil {
-		return nil, err
-	}
-	return newSession(h, provider, v, rec), nil
+	return h.open(ctx, inst, rec, nil)
 }
 
 // open takes the tabs of a browser.
 func (h *Host) open(ctx context.Context, inst browser.Instance, rec *record, recipes page.Recipes) (view, error) {
-	id := rec.ID
-	if rec.hidden == nil {
-		rec.hidden = page.NewHidden(rec.Hides)
-	}
+	id, now := rec.ID, h.records.copy(rec)
 	tabs, err := page.Open(ctx, inst, &page.Options{
-		Look: rec.Look, Recipes: recipes, OnBlock: h.opts.OnBlock, Logger: h.log,
-		OnSurprise: func(s page.Surprise) { h.surprised(id, s) }, Hidden: rec.hidden,
+		Look: now.Look, Recipes: recipes, OnBlock: h.opts.OnBlock, Logger: h.log,
+		Origins: now.Origins, OnOrigin: func(origin string) { h.sawOrigin(rec, origin) },
+		OnSurprise: func(s page.Surprise) { h.surprised(id, s) }, Hidden: h.records.hidden(rec),
 	})
 	if err != nil {
 		_ = inst.Release()
@@ -219,7 +243,7 @@ func (h *Host) take(s *Session) {
 
 // forget lets go of a session without ending anything.
 func (h *Host) forget(s *Session, reason string) {
-	h.deps.Schedule.Cancel(s.ID())
+	h.unwatch(s.ID())
 	s.abandon()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -236,9 +260,21 @@ func (h *Host) undo(ctx context.Context, provider browser.Provider, rec *record)
 		h.log.Warn("a browser that failed to start could not be removed", "session", rec.ID, "error", err)
 		return
 	}
-	if err := h.records.close(ctx, rec, ""); err != nil {
+	if err := h.letGo(ctx, rec, ""); err != nil {
 		h.log.Warn("the record of a failed start could not be removed", "session", rec.ID, "error", err)
 	}
+}
+
+// letGo is the end of a session whose browser is gone: its login is free for
+// others, what was kept for it is removed, and its record is closed.
+func (h *Host) letGo(ctx context.Context, rec *record, reason string) error {
+	if rec.Context != "" && h.deps.Saved != nil {
+		if err := h.deps.Saved.Release(ctx, rec.Context, rec.ID); err != nil {
+			return err
+		}
+	}
+	h.dropState(rec.ID)
+	return h.records.close(ctx, rec, reason)
 }
 
 func (h *Host) reserve(id string) error {
@@ -278,6 +314,9 @@ func (h *Host) Get(id string) (*Session, error) {
 	if s := h.sessions[id]; s != nil {
 		return s, nil
 	}
+	if p, ok := h.parked[id]; ok {
+		return nil, inControl(p.handoff)
+	}
 	return nil, fault.New(fault.NoSession, "", "no session %q is active", id)
 }
 
@@ -300,6 +339,13 @@ func (h *Host) Active() (*Session, error) {
 		WithHint("Name one with /sessions/{id}/…; GET /sessions lists them.")
 }
 
+// IDs are those of all sessions that are not over, also of parked ones.
+func (h *Host) IDs() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Concat(slices.Collect(maps.Keys(h.sessions)), slices.Collect(maps.Keys(h.starting)), slices.Collect(maps.Keys(h.parked)))
+}
+
 // List tells of all live sessions, the oldest first.
 func (h *Host) List() []Info {
 	h.mu.Lock()
@@ -312,13 +358,37 @@ func (h *Host) List() []Info {
 	return out
 }
 
-// Stop ends a session and its browser.
-func (h *Host) Stop(ctx context.Context, id string, _ *bool) (Stopped, error) {
+// Stop ends a session and its browser. A login it was started with is saved,
+// unless save says otherwise.
+func (h *Host) Stop(ctx context.Context, id string, save *bool) (Stopped, error) {
 	s, err := h.Get(id)
 	if err != nil {
 		return Stopped{}, err
 	}
+	if err := s.permit(driverOf(ctx)); err != nil {
+		return Stopped{}, err
+	}
+	s.mu.Lock()
+	s.saveAs = save
+	s.mu.Unlock()
 	return h.end(ctx, s, "")
+}
+
+// Shut ends a session on behalf of a hand-off: its person gave up, or never
+// came. A parked one has nothing left to end but its record.
+func (h *Host) Shut(ctx context.Context, id, reason string) (Stopped, error) {
+	if h.isParked(id) {
+		return Stopped{ID: id, ContextSaved: true}, h.discard(ctx, id, reason)
+	}
+	s, err := h.Get(id)
+	if errors.Is(err, fault.NoSession) {
+		return Stopped{ID: id}, nil // it is over already
+	}
+	if err != nil {
+		return Stopped{}, err
+	}
+	s.openGate(s.heldBy()) // whoever shuts it knows that the hand-off is over
+	return h.end(ctx, s, reason)
 }
 
 // retryEndAfter is when an end that failed is tried again.
@@ -333,18 +403,21 @@ func (h *Host) end(ctx context.Context, s *Session, reason string) (Stopped, err
 	defer cancel()
 	return s.end(func() (Stopped, error) {
 		began := time.Now()
-		h.deps.Schedule.Cancel(s.ID())
+		h.unwatch(s.ID())
+		s.shut(whyOver(reason, s.view().inst.Conn().Err()))
+		s.interrupt(errStopped)
+		saved := h.saveLast(ctx, s)
+		s.close("")
 		inst := s.view().inst
-		s.close(whyOver(reason, inst.Conn().Err()))
 		err := inst.End(ctx)
 		if err != nil {
 			// It may be unreachable from here: the provider knows other ways.
 			err = s.provider.End(ctx, inst.Ref())
 		}
 		if err == nil {
-			err = h.records.close(ctx, s.rec, reason)
+			err = h.letGo(ctx, s.rec, reason)
 		}
-		h.journal(event.Entry{At: began, Who: who(reason), What: "session.stop", Session: s.ID(), Took: time.Since(began), Outcome: outcome(err)})
+		h.journal(event.Entry{At: began, Who: who(ctx, reason), What: "session.stop", Session: s.ID(), Took: time.Since(began), Outcome: outcome(err)})
 		if err != nil {
 			h.deps.Schedule.Set(s.ID(), time.Now().Add(retryEndAfter), func(ctx context.Context) { _, _ = h.end(ctx, s, reason) })
 			return Stopped{}, err
@@ -353,7 +426,10 @@ func (h *Host) end(ctx context.Context, s *Session, reason string) (Stopped, err
 		delete(h.sessions, s.ID())
 		h.lastEnd = reason
 		h.mu.Unlock()
-		return Stopped{ID: s.ID()}, nil
+		if h.opts.OnEnd != nil {
+			h.opts.OnEnd(s.ID(), s.heldBy(), reason)
+		}
+		return Stopped{ID: s.ID(), ContextSaved: saved}, nil
 	})
 }
 
@@ -400,9 +476,9 @@ func whyOver(reason string, lost error) string {
 }
 
 // who tells a caller's wish from our own doing.
-func who(reason string) string {
+func who(ctx context.Context, reason string) string {
 	if reason == "" {
-		return "agent"
+		return string(driverOf(ctx))
 	}
 	return "tapin"
 }

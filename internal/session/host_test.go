@@ -22,6 +22,7 @@ import (
 	"tapin/internal/page"
 	"tapin/internal/session"
 	"tapin/internal/store"
+	"tapin/internal/vault"
 )
 
 func TestMain(m *testing.M) { browsertest.Main(m, nil) }
@@ -45,12 +46,12 @@ func place(t *testing.T) string {
 	return dir
 }
 
-func move(t *testing.T, dir string, site *httptest.Server, opts session.Options) *house {
+func move(t *testing.T, dir string, site *httptest.Server, opts session.Options, claims ...session.Claims) *house {
 	t.Helper()
-	return moveWith(t, dir, site, opts, nil)
+	return moveWith(t, dir, site, opts, nil, claims...)
 }
 
-func moveWith(t *testing.T, dir string, site *httptest.Server, opts session.Options, credentials session.Credentials) *house {
+func moveWith(t *testing.T, dir string, site *httptest.Server, opts session.Options, credentials session.Credentials, claims ...session.Claims) *house {
 	t.Helper()
 	home, err := store.Open(dir, nil)
 	if err != nil {
@@ -68,8 +69,16 @@ func moveWith(t *testing.T, dir string, site *httptest.Server, opts session.Opti
 	schedule := event.NewSchedule()
 	journal := event.NewJournal(home, nil)
 	opts.Policy = browsertest.Policy(site)
+	sealer, err := vault.Open(context.Background(), home, &vault.Options{Keyring: noKeyring{}, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var claimed session.Claims
+	if len(claims) > 0 {
+		claimed = claims[0]
+	}
 	host, err := session.New(session.Deps{
-		Home: home, Pump: event.NewPump(feed, home, nil), Schedule: schedule, Journal: journal,
+		Home: home, Sealer: sealer, Claims: claimed, Pump: event.NewPump(feed, home, nil), Schedule: schedule, Journal: journal,
 		Providers: func(string) (browser.Provider, error) { return provider, nil }, Credentials: credentials,
 	}, &opts)
 	if err != nil {
@@ -95,6 +104,13 @@ func moveWith(t *testing.T, dir string, site *httptest.Server, opts session.Opti
 	})
 	return h
 }
+
+// noKeyring is a machine without a keychain.
+type noKeyring struct{}
+
+func (noKeyring) Get(string, string) (string, error) { return "", errors.New("no keychain here") }
+func (noKeyring) Set(string, string, string) error   { return errors.New("no keychain here") }
+func (noKeyring) Delete(string, string) error        { return errors.New("no keychain here") }
 
 // crash lets go of everything as a kill would: the browsers live on.
 func (h *house) crash() { h.close() }
@@ -208,7 +224,7 @@ func TestAFailedStartLeavesNothing(t *testing.T) {
 		"a viewport out of bounds":   {session.StartOptions{Viewport: &session.Viewport{Width: 1, Height: 1}}, fault.InvalidRequest},
 		"a time zone that is none":   {session.StartOptions{Timezone: "Mars/Base"}, fault.InvalidRequest},
 		"a locale that is none":      {session.StartOptions{Locale: "English, please"}, fault.InvalidRequest},
-		"a login that is not saved":  {session.StartOptions{Context: "bank"}, fault.NotFound},
+		"a login that is not saved":  {session.StartOptions{Context: "bank"}, fault.Disabled},
 		"a session of a millisecond": {session.StartOptions{Timeout: time.Millisecond}, fault.InvalidRequest},
 	} {
 		_, err := h.host.Start(browsertest.Context(t), tt.o)

@@ -35,12 +35,16 @@ type Info struct {
 	StartedAt  time.Time
 	LastUsedAt time.Time
 	Deadline   time.Time
+	Context    string // the saved login it was started with
+	Restored   bool   // whether that login existed
+	PageLost   bool   // a browser was lost under a person, and another took its place
 }
 
 // Status is Info and what the browser shows now.
 type Status struct {
 	Info
 	Driver  string // "agent" or "human"
+	Handoff string // the hand-off that has the wheel
 	URL     string
 	Title   string
 	Tabs    []Tab

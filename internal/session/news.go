@@ -32,10 +32,10 @@ type surprise struct {
 // A session that has not been told of yet has no news: its start tells it all.
 func (h *Host) surprised(session string, s page.Surprise) {
 	h.mu.Lock()
-	known := h.sessions[session] != nil
+	of := h.sessions[session]
 	h.mu.Unlock()
-	if !known {
-		return
+	if of == nil || of.heldBy() != "" {
+		return // while a person drives, nobody else is told what the page does
 	}
 	told := surprise{SessionID: session, TabID: s.Tab}
 	if q := s.Question; q != nil {

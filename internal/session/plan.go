@@ -36,9 +36,8 @@ func (h *Host) plan(o StartOptions) (plan, error) {
 			return plan{}, err
 		}
 	}
-	if o.Context != "" {
-		return plan{}, fault.New(fault.NotFound, op, "there is no saved login named %q", o.Context).
-			WithHint("Start without context.")
+	if o.Context != "" && h.deps.Saved == nil {
+		return plan{}, fault.New(fault.Disabled, op, "logins are not saved here").WithHint("Start without context.")
 	}
 	p := plan{look: h.opts.Look, timeout: h.opts.Timeout}
 	p.look.Mobile = p.look.Mobile || o.Mobile

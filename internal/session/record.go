@@ -19,6 +19,7 @@ import (
 const (
 	stateStarting = "starting"
 	stateActive   = "active"
+	stateParked   = "parked" // without a browser, until a person comes back
 	stateOver     = "over"
 )
 
@@ -33,6 +34,14 @@ type record struct {
 	Deadline   time.Time    `json:"deadline"`
 	Ref        browser.Ref  `json:"ref"`
 	Look       page.Look    `json:"look"`
+	Context    string       `json:"context,omitempty"`   // the saved login it was started with
+	Restored   bool         `json:"restored,omitempty"`  // that login existed
+	NoSave     bool         `json:"no_save,omitempty"`   // and is not to be saved
+	Private    bool         `json:"private,omitempty"`   // more than the agent's own doing is in it
+	PageLost   bool         `json:"page_lost,omitempty"` // a browser was lost under a person
+	Origins    []string     `json:"origins,omitempty"`   // where it has been
+	Relayed    []relayed    `json:"relayed,omitempty"`   // what was typed for the owner, by key
+	Warned     time.Time    `json:"warned,omitzero"`     // the deadline of which the owner was told
 	Outbox     event.Outbox `json:"outbox,omitempty"`
 	Hides      bool         `json:"hides,omitempty"` // a page was given something that nobody may read back
 
@@ -67,6 +76,13 @@ func (r *records) open(rec *record) error {
 	return nil
 }
 
+// copy is a record as it is now.
+func (r *records) copy(rec *record) record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return *rec
+}
+
 // change writes the next version of a record together with its news, then tells them.
 func (r *records) change(ctx context.Context, rec *record, news string, apply func(*record)) error {
 	r.mu.Lock()
@@ -75,7 +91,7 @@ func (r *records) change(ctx context.Context, rec *record, news string, apply fu
 	apply(&next)
 	next.Version++
 	if news != "" {
-		data, err := json.Marshal(map[string]any{"session_id": next.ID, "provider": next.Ref.Provider, "generation": next.Generation})
+		data, err := json.Marshal(next.told())
 		if err != nil {
 			return err
 		}
@@ -91,6 +107,18 @@ func (r *records) change(ctx context.Context, rec *record, news string, apply fu
 	}
 	rec.Outbox = nil
 	return nil
+}
+
+// told is what the feed says of a session.
+func (r *record) told() any {
+	return struct {
+		SessionID  string    `json:"session_id"`
+		Provider   string    `json:"provider"`
+		Generation int       `json:"generation"`
+		Deadline   time.Time `json:"deadline"`
+		Context    string    `json:"context,omitempty"`
+		PageLost   bool      `json:"page_lost,omitempty"`
+	}{r.ID, r.Ref.Provider, r.Generation, r.Deadline, r.Context, r.PageLost}
 }
 
 // close tells that a session is over and forgets its record. Without a reason
@@ -137,7 +165,21 @@ func (r *records) hides(ctx context.Context, rec *record) error {
 	if known {
 		return nil
 	}
-	return r.change(ctx, rec, "", func(next *record) { next.Hides = true })
+	if err := r.change(ctx, rec, "", func(next *record) { next.Hides, next.Private = true, true }); err != nil {
+		return err
+	}
+	r.hidden(rec).Mark()
+	return nil
+}
+
+// hidden is what pages have to hide, for as long as this process lives.
+func (r *records) hidden(rec *record) *page.Hidden {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if rec.hidden == nil {
+		rec.hidden = page.NewHidden(rec.Hides)
+	}
+	return rec.hidden
 }
 
 // all reads the open records, and names those that cannot be read.

@@ -70,6 +70,9 @@ func (h *Host) live(to map[string]bool) map[string]bool {
 	for id := range h.starting {
 		to[id] = true
 	}
+	for id := range h.parked {
+		to[id] = true
+	}
 	return to
 }
 
@@ -122,13 +125,24 @@ func sessionOf(ref browser.Ref) string { return ref.ID[:max(0, strings.LastIndex
 // resume goes on with a session or closes it.
 func (h *Host) resume(ctx context.Context, provider browser.Provider, rec *record, running bool, out *Recovered) error {
 	now := time.Now()
+	if handoff, until, ok := h.holder(rec.ID); ok && now.Before(until) && rec.State != stateOver {
+		return h.resumeHeld(ctx, provider, rec, handoff, running, out)
+	}
 	if running && rec.State == stateActive && now.Sub(rec.LastUsedAt) < pickUpWithin+touchEvery && now.Before(rec.Deadline) {
-		err := h.reconnect(ctx, provider, rec)
+		_, err := h.reconnect(ctx, provider, rec, "")
 		if err == nil {
 			out.Reconnected = append(out.Reconnected, rec.ID)
 			return nil
 		}
 		h.log.Warn("a session could not be picked up again", "session", rec.ID, "error", err)
+	}
+	if running && rec.State == stateActive && rec.Context != "" && !rec.NoSave {
+		// Its login is worth more than the browser.
+		if s, err := h.reconnect(ctx, provider, rec, ""); err == nil {
+			out.Closed = append(out.Closed, rec.ID)
+			_, err := h.end(ctx, s, "tapin was restarted")
+			return err
+		}
 	}
 	if running {
 		if err := h.endRef(ctx, provider, rec.Ref); err != nil {
@@ -143,7 +157,60 @@ func (h *Host) resume(ctx context.Context, provider browser.Provider, rec *recor
 		}
 		return h.records.forget(rec.ID)
 	}
-	return h.records.close(ctx, rec, "tapin was restarted")
+	return h.letGo(ctx, rec, "tapin was restarted")
+}
+
+// Claims tells which session a person holds. It is derived from the records of
+// hand-offs, asked at recovery, and never kept.
+type Claims interface {
+	Holder(session string) (handoff string, until time.Time, ok bool)
+}
+
+func (h *Host) holder(session string) (handoff string, until time.Time, ok bool) {
+	if h.deps.Claims == nil {
+		return "", time.Time{}, false
+	}
+	return h.deps.Claims.Holder(session)
+}
+
+// resumeHeld goes on with a session that a person is in, whatever it takes: the
+// same page if its browser runs, another browser with what was kept if not.
+func (h *Host) resumeHeld(ctx context.Context, provider browser.Provider, rec *record, handoff string, running bool, out *Recovered) error {
+	if rec.State == stateParked {
+		if running { // killed between the record and the browser's end
+			if err := h.endRef(ctx, provider, rec.Ref); err != nil {
+				return err
+			}
+		}
+		h.mu.Lock()
+		h.parked[rec.ID] = parked{rec, handoff}
+		h.mu.Unlock()
+		return nil
+	}
+	if running {
+		_, err := h.reconnect(ctx, provider, rec, handoff)
+		if err == nil {
+			out.Reconnected = append(out.Reconnected, rec.ID)
+			return nil
+		}
+		h.log.Warn("a browser that a person was in could not be reached, and is made anew", "session", rec.ID, "error", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, reviveWithin)
+	defer cancel()
+	view, err := h.revive(limited, provider, rec)
+	if err == nil {
+		err = h.records.change(ctx, rec, "session.restored", func(r *record) { r.State, r.PageLost = stateActive, true })
+	}
+	if err != nil {
+		_ = h.endRef(ctx, provider, h.records.copy(rec).Ref)
+		out.Closed = append(out.Closed, rec.ID)
+		return errors.Join(err, h.letGo(ctx, rec, "its browser was lost"))
+	}
+	s := newSession(h, provider, view, rec)
+	s.lease.handoff = handoff
+	h.take(s)
+	out.Reconnected = append(out.Reconnected, rec.ID)
+	return nil
 }
 
 func (h *Host) endRef(ctx context.Context, provider browser.Provider, ref browser.Ref) error {
@@ -152,18 +219,19 @@ func (h *Host) endRef(ctx context.Context, provider browser.Provider, ref browse
 	return provider.End(ctx, ref)
 }
 
-func (h *Host) reconnect(ctx context.Context, provider browser.Provider, rec *record) error {
+func (h *Host) reconnect(ctx context.Context, provider browser.Provider, rec *record, handoff string) (*Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, judgeWithin)
 	defer cancel()
 	view, err := h.connect(ctx, provider, rec, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s := newSession(h, provider, view, rec)
+	s.lease.handoff = handoff
 	if err := h.records.change(ctx, rec, "session.recovered", func(*record) {}); err != nil {
 		s.abandon()
-		return err
+		return nil, err
 	}
 	h.take(s)
-	return nil
+	return s, nil
 }

@@ -20,7 +20,7 @@ var errGone = errors.New("the browser is gone")
 // connect opens a running browser again: under the policy of today, with each
 // tab in the state it had.
 func (h *Host) connect(ctx context.Context, provider browser.Provider, rec *record, recipes page.Recipes) (view, error) {
-	inst, err := provider.Reconnect(ctx, rec.Ref)
+	inst, err := provider.Reconnect(ctx, h.records.copy(rec).Ref)
 	if err != nil {
 		return view{}, err
 	}
@@ -34,11 +34,8 @@ func (h *Host) connect(ctx context.Context, provider browser.Provider, rec *reco
 // watch gives the session its deadline, and gets its browser back when the line
 // to it is cut.
 func (h *Host) watch(s *Session) {
-	h.deps.Schedule.Set(s.ID(), s.Info().Deadline, func(ctx context.Context) {
-		if _, err := h.end(ctx, s, "its time was over"); err != nil {
-			h.log.Warn("a session could not be ended at its deadline", "session", s.ID(), "error", err)
-		}
-	})
+	h.arm(s)
+	h.watchLogin(s)
 	s.mu.Lock()
 	s.watched = true
 	s.mu.Unlock()
@@ -56,6 +53,7 @@ func (h *Host) watch(s *Session) {
 				// A later sidecar has browser and record: neither is ours to touch.
 				h.forget(s, err.Error())
 				return
+			case s.heldBy() != "" && h.replace(s, err) == nil:
 			default:
 				_, _ = h.end(context.Background(), s, "its browser was lost ("+conn.Err().Error()+")")
 				return
@@ -118,8 +116,9 @@ func (h *Host) tryAgain(ctx context.Context, s *Session, recipes page.Recipes) (
 	if err == nil || errors.Is(err, browser.ErrTakenOver) {
 		return next, err
 	}
-	own, ownErr := s.provider.Own(ctx, []browser.Ref{s.rec.Ref})
-	if ownErr == nil && !slices.ContainsFunc(own, func(ref browser.Ref) bool { return ref.ID == s.rec.Ref.ID }) {
+	known := s.record().Ref
+	own, ownErr := s.provider.Own(ctx, []browser.Ref{known})
+	if ownErr == nil && !slices.ContainsFunc(own, func(ref browser.Ref) bool { return ref.ID == known.ID }) {
 		return view{}, errGone
 	}
 	return view{}, err

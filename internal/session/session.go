@@ -33,6 +33,11 @@ type Session struct {
 	closing bool
 	why     string // it ends, unless the browser speaks for itself
 	touched time.Time
+	lease   lease
+	saveAs  *bool                   // whether its end saves the login; nil leaves it to the start
+	cut     context.CancelCauseFunc // ends what is under way
+
+	relaying sync.Mutex // held by whoever types for the owner
 
 	ending  sync.Mutex // held by whoever ends it
 	ended   bool
@@ -46,12 +51,16 @@ func newSession(h *Host, p browser.Provider, v view, rec *record) *Session {
 		info: Info{
 			ID: rec.ID, Provider: rec.Ref.Provider, Generation: rec.Generation,
 			StartedAt: rec.StartedAt, LastUsedAt: rec.LastUsedAt, Deadline: rec.Deadline,
+			Context: rec.Context, Restored: rec.Restored, PageLost: rec.PageLost,
 		},
 	}
 }
 
 // ID names the session.
 func (s *Session) ID() string { return s.info.ID }
+
+// record is what is on record of the session now.
+func (s *Session) record() record { return s.host.records.copy(s.rec) }
 
 // Info is what is known without asking the browser.
 func (s *Session) Info() Info {
@@ -95,11 +104,17 @@ func (s *Session) Screenshot(ctx context.Context, o page.ShotOptions) (page.Imag
 
 // Status tells who drives and what is open. It waits for nobody's turn.
 func (s *Session) Status(ctx context.Context) (Status, error) {
+	status := Status{Info: s.Info(), Driver: "agent"}
+	if status.Handoff = s.heldBy(); status.Handoff != "" {
+		status.Driver = "human"
+		if driverOf(ctx) != Owner {
+			return status, nil
+		}
+	}
 	tabs := s.view().tabs
 	if err := tabs.Refresh(ctx); err != nil {
 		return Status{}, err
 	}
-	status := Status{Info: s.Info(), Driver: "agent"}
 	for _, t := range tabs.List() {
 		url, title := t.Address()
 		status.Tabs = append(status.Tabs, Tab{ID: t.ID(), URL: url, Title: title})
@@ -150,27 +165,58 @@ func act[R any](ctx context.Context, s *Session, what string, fn func(context.Co
 // turn is one operation: it waits for its turn, and leaves a line in the journal.
 func turn[R any](ctx context.Context, s *Session, what string, fn func(context.Context) (R, note, error)) (R, error) {
 	var none R
-	began := time.Now()
+	began, driver := time.Now(), driverOf(ctx)
+	if err := s.permit(driver); err != nil {
+		return none, err // at once: a person's action may take long
+	}
 	if err := s.await(ctx); err != nil {
 		return none, err
 	}
 	defer func() { <-s.turn }()
+	if err := s.permit(driver); err != nil {
+		return none, err
+	}
 	if err := s.use(began); err != nil {
 		return none, err
 	}
-	result, noted, err := fn(ctx)
-	err = s.orStopped(err)
+	under, done := s.begin(ctx)
+	defer done()
+	result, noted, err := fn(under)
+	if err != nil {
+		err = s.blame(context.Cause(under), err)
+	}
+	s.write(what, driver, began, noted, err)
+	if err != nil {
+		return none, err
+	}
+	return result, nil
+}
+
+// blame says why an operation was cut off, and that its effect is unknown.
+func (s *Session) blame(cause, err error) error {
+	switch {
+	case errors.Is(cause, errLent):
+		err = inControl(s.heldBy())
+	case errors.Is(cause, errStopped):
+		err = s.orStopped(err)
+	case !errors.Is(err, fault.BrowserLost):
+		return err
+	}
+	return fault.Of(err).With("effect", page.Unknown)
+}
+
+// write leaves a line in the journal; nothing of what a person does.
+func (s *Session) write(what string, d Driver, began time.Time, noted note, err error) {
+	if d == Owner && s.heldBy() != "" {
+		return
+	}
 	entry := event.Entry{
-		At: began, Who: "agent", What: what, Session: s.ID(), Counts: noted.counts, Took: time.Since(began), Outcome: outcome(err),
+		At: began, Who: string(d), What: what, Session: s.ID(), Counts: noted.counts, Took: time.Since(began), Outcome: outcome(err),
 	}
 	if origin, bad := site.Origin(noted.address); bad == nil {
 		entry.Origin = origin
 	}
 	s.host.journal(entry)
-	if err != nil {
-		return none, err
-	}
-	return result, nil
 }
 
 // await takes the turn. Whoever gets it while the line to the browser is cut
@@ -261,21 +307,25 @@ func (s *Session) show(next view) {
 	s.shown = make(chan struct{})
 }
 
-// close turns newcomers away and lets go of the tabs; what is under way fails
-// with the browser, and is told why if there is a reason.
-func (s *Session) close(why string) {
+// shut turns newcomers away; what is under way is told why, if there is a reason.
+func (s *Session) shut(why string) {
 	s.mu.Lock()
 	again := s.closing
 	s.closing = true
 	if s.why == "" {
 		s.why = why
 	}
-	tabs := s.now.tabs
 	s.mu.Unlock()
 	if !again {
 		close(s.over)
 	}
-	tabs.Close()
+}
+
+// close turns newcomers away and lets go of the tabs; what is under way fails
+// with the browser, and is told why if there is a reason.
+func (s *Session) close(why string) {
+	s.shut(why)
+	s.view().tabs.Close()
 }
 
 // abandon lets go of a browser that somebody else will end.

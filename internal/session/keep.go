@@ -1,0 +1,265 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"tapin/internal/browser"
+	"tapin/internal/fault"
+	"tapin/internal/page"
+)
+
+const (
+	// saveEvery is how often the login of a session in use is saved.
+	saveEvery = time.Minute
+	// lastTurnWithin is what an action under way gets when its session ends.
+	lastTurnWithin = 2 * time.Second
+	// readWithin bounds the reading of a browser's state.
+	readWithin = 15 * time.Second
+)
+
+// errStopped cuts off what is under way in a session that is told to stop.
+var errStopped = errors.New("the session was stopped")
+
+// Saved are the saved logins. Safe for concurrent use.
+type Saved interface {
+	// Checkout locks a login for a session and reads it; one that does not exist
+	// yet is begun, and found is false. In use elsewhere it is CONTEXT_LOCKED.
+	Checkout(ctx context.Context, name, session string) (state browser.State, found bool, err error)
+	// Save keeps the state of a login that the session has checked out. The
+	// address is that of the page in front.
+	Save(ctx context.Context, name, session, address string, state browser.State) error
+	// Release lets go of a login; one that is not held is no error.
+	Release(ctx context.Context, name, session string) error
+	// Stale notes that a login was asked for although this one was used.
+	Stale(ctx context.Context, name, why string) error
+	// Verified notes that a page which needs the login was seen without one.
+	Verified(ctx context.Context, name string) error
+}
+
+// Sealer keeps what must not lie in the clear.
+type Sealer interface {
+	Seal(name, origin string, plaintext []byte) ([]byte, error)
+	Open(name, origin string, sealed []byte) ([]byte, error)
+}
+
+// saves reports whether this session's login is to be saved.
+func (s *Session) saves() bool {
+	rec := s.record()
+	return rec.Context != "" && !rec.NoSave && s.host.deps.Saved != nil
+}
+
+// save reads the state of the browser and keeps it as the login that this
+// session was started with. Whoever calls it holds the turn, or has ended all
+// turns.
+func (h *Host) save(ctx context.Context, s *Session) error {
+	ctx, cancel := context.WithTimeout(ctx, readWithin)
+	defer cancel()
+	tabs := s.view().tabs
+	state, _, err := tabs.ReadState(ctx)
+	if err != nil {
+		return err
+	}
+	return h.deps.Saved.Save(ctx, s.record().Context, s.ID(), whereabouts(ctx, tabs), state)
+}
+
+// whereabouts is the address of the tab in front, as the browser knows it.
+func whereabouts(ctx context.Context, tabs *page.Tabs) string {
+	if err := tabs.Refresh(ctx); err != nil {
+		return ""
+	}
+	list := tabs.List()
+	if len(list) == 0 {
+		return ""
+	}
+	address, _ := list[len(list)-1].Address()
+	return address
+}
+
+// saveNow saves the login in between. That it could not be is said, and keeps
+// nobody from going on: the next time, or the end, tries again.
+func (h *Host) saveNow(ctx context.Context, s *Session) {
+	if !s.saves() {
+		return
+	}
+	if err := s.await(ctx); err != nil {
+		return
+	}
+	defer func() { <-s.turn }()
+	if err := h.save(ctx, s); err != nil {
+		h.log.Warn("a login could not be saved", "session", s.ID(), "context", s.record().Context, "error", err)
+	}
+}
+
+// saveLast saves the login of a session that ends. Whoever still acts in it gets
+// a moment to finish; a browser that is lost has nothing to save but what was
+// saved before.
+func (h *Host) saveLast(ctx context.Context, s *Session) bool {
+	s.mu.Lock()
+	wanted := s.saveAs
+	s.mu.Unlock()
+	rec := s.record()
+	if rec.Context == "" || h.deps.Saved == nil || s.view().inst.Conn().Err() != nil {
+		return false
+	}
+	if wanted == nil && rec.NoSave || wanted != nil && !*wanted {
+		return false
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-time.After(lastTurnWithin):
+	}
+	if err := h.save(ctx, s); err != nil {
+		h.log.Warn("a login could not be saved at the end", "session", s.ID(), "context", rec.Context, "error", err)
+		return false
+	}
+	return true
+}
+
+// checkout takes the saved login that a session is to be started with.
+func (h *Host) checkout(ctx context.Context, rec *record) (browser.State, error) {
+	if rec.Context == "" {
+		return browser.State{}, nil
+	}
+	state, found, err := h.deps.Saved.Checkout(ctx, rec.Context, rec.ID)
+	if err != nil {
+		return browser.State{}, err
+	}
+	return state, h.records.change(ctx, rec, "", func(r *record) { r.Restored, r.Private = found, found })
+}
+
+// watchLogin saves the login of a session in use every now and then.
+func (h *Host) watchLogin(s *Session) {
+	if !s.saves() {
+		return
+	}
+	last := s.Info().LastUsedAt
+	h.deps.Schedule.Set(s.ID()+"/save", time.Now().Add(saveEvery), func(ctx context.Context) {
+		if used := s.Info().LastUsedAt; used.After(last) && s.heldBy() == "" {
+			h.saveNow(ctx, s)
+		}
+		select {
+		case <-s.over:
+		default:
+			h.watchLogin(s)
+		}
+	})
+}
+
+// stale notes that the saved login of a session did not do.
+func (h *Host) stale(ctx context.Context, s *Session) {
+	rec := s.record()
+	if rec.Context == "" || !rec.Restored || h.deps.Saved == nil {
+		return
+	}
+	if err := h.deps.Saved.Stale(ctx, rec.Context, "a login was asked for"); err != nil {
+		h.log.Warn("a login could not be marked as stale", "context", rec.Context, "error", err)
+	}
+}
+
+// Verified notes that the login of a session did what it is for.
+func (h *Host) Verified(ctx context.Context, id string) error {
+	s, err := h.Get(id)
+	if err != nil {
+		return err
+	}
+	name := s.record().Context
+	if name == "" || h.deps.Saved == nil {
+		return fault.New(fault.InvalidRequest, "verify a login", "this session uses no saved login").
+			WithHint("Start the session with context.")
+	}
+	return h.deps.Saved.Verified(ctx, name)
+}
+
+// kept is what brings a lost browser back, sealed: its login, and where it was.
+type kept struct {
+	Address string          `json:"address"`
+	State   json.RawMessage `json:"state"`
+}
+
+func stateFile(id string) string { return "sessions/" + id + ".state" }
+
+// keepState keeps what a lost browser can be restored from. It is a second
+// line: that it failed is said, and changes nothing else.
+func (h *Host) keepState(ctx context.Context, s *Session) {
+	if err := h.writeState(ctx, s); err != nil {
+		h.log.Warn("the state of a browser could not be kept", "session", s.ID(), "error", err)
+	}
+}
+
+func (h *Host) writeState(ctx context.Context, s *Session) error {
+	if h.deps.Sealer == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readWithin)
+	defer cancel()
+	tabs := s.view().tabs
+	state, _, err := tabs.ReadState(ctx)
+	if err != nil {
+		return err
+	}
+	k := kept{Address: whereabouts(ctx, tabs)}
+	if k.State, err = state.Encode(); err != nil {
+		return err
+	}
+	plain, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	sealed, err := h.deps.Sealer.Seal(s.ID(), "", plain)
+	if err != nil {
+		return err
+	}
+	return h.deps.Home.Write(stateFile(s.ID()), sealed)
+}
+
+// readState is what keepState has kept, if anything.
+func (h *Host) readState(id string) (address string, state browser.State, err error) {
+	if h.deps.Sealer == nil {
+		return "", browser.State{}, nil
+	}
+	sealed, err := h.deps.Home.Read(stateFile(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", browser.State{}, nil
+	}
+	if err != nil {
+		return "", browser.State{}, err
+	}
+	plain, err := h.deps.Sealer.Open(id, "", sealed)
+	if err != nil {
+		return "", browser.State{}, err
+	}
+	var k kept
+	if err := json.Unmarshal(plain, &k); err != nil {
+		return "", browser.State{}, err
+	}
+	state, err = browser.DecodeState(k.State)
+	return k.Address, state, err
+}
+
+func (h *Host) dropState(id string) {
+	if err := h.deps.Home.Remove(stateFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		h.log.Warn("the kept state of a session could not be removed", "session", id, "error", err)
+	}
+}
+
+// sawOrigin remembers where a browser has been, so that what is stored there is
+// found again after a restart.
+func (h *Host) sawOrigin(rec *record, origin string) {
+	err := h.records.change(context.WithoutCancel(h.life), rec, "", func(r *record) {
+		if !slices.Contains(r.Origins, origin) && len(r.Origins) < maxOrigins {
+			r.Origins = append(slices.Clone(r.Origins), origin)
+		}
+	})
+	if err != nil {
+		h.log.Warn("where a browser has been could not be kept", "error", err)
+	}
+}
+
+// maxOrigins bounds what a record remembers.
+const maxOrigins = 200

@@ -1,0 +1,227 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"tapin/internal/fault"
+	"tapin/internal/page"
+)
+
+const (
+	// drainWithin is what an action under way gets to come to its end before the
+	// wheel changes hands; then it is cut off, and says that its effect is unknown.
+	drainWithin = 5 * time.Second
+	// photoWithin bounds the picture for the message: a page that does not let
+	// itself be photographed must not keep the owner from being called.
+	photoWithin = 5 * time.Second
+)
+
+// LendOptions are what is wanted of a page as the wheel changes hands.
+type LendOptions struct {
+	TabID      string // to be in front; none means the one that is
+	Observe    page.ObserveOptions
+	Conditions []page.Condition
+	Photo      bool
+	Login      bool // the agent met a login: the saved one it started with is stale
+}
+
+// Lent is a session as it was when the wheel changed hands.
+type Lent struct {
+	SessionID  string
+	Generation int
+	TabID      string
+	Seen       page.Observation
+	Holds      []bool      // of the conditions, in their order
+	Photo      *page.Image // with secrets masked; nil where there is none
+}
+
+// errLent cuts off what is under way.
+var errLent = errors.New("a person takes over")
+
+// Lend gives the wheel of a session to the person of a hand-off: newcomers are
+// turned away at once, what is under way is let finish, and then the page is
+// looked at for the last time. Lending again to the same hand-off changes
+// nothing. When it fails the agent has the wheel again.
+func (h *Host) Lend(ctx context.Context, id, handoff string, o LendOptions) (Lent, error) {
+	s, err := h.find(id)
+	if err != nil {
+		return Lent{}, err
+	}
+	fresh, err := s.closeGate(handoff)
+	if err != nil {
+		return Lent{}, err
+	}
+	lent, err := h.lend(ctx, s, o)
+	if err != nil && fresh {
+		s.openGate(handoff)
+	}
+	return lent, err
+}
+
+func (h *Host) lend(ctx context.Context, s *Session, o LendOptions) (Lent, error) {
+	ctx = As(ctx, Owner)
+	if err := s.drain(ctx); err != nil {
+		return Lent{}, err
+	}
+	defer func() { <-s.turn }()
+	if o.TabID != "" {
+		if err := s.view().tabs.Switch(ctx, o.TabID); err != nil {
+			return Lent{}, err
+		}
+	}
+	tab, err := s.view().tabs.Front(ctx)
+	if err != nil {
+		return Lent{}, err
+	}
+	info := s.Info()
+	lent := Lent{SessionID: info.ID, Generation: info.Generation, TabID: tab.ID()}
+	if lent.Seen, err = tab.Observe(ctx, o.Observe); err != nil {
+		return Lent{}, err
+	}
+	if lent.Holds, err = tab.Holds(ctx, o.Conditions); err != nil {
+		return Lent{}, err
+	}
+	if o.Photo {
+		lent.Photo = photo(ctx, tab)
+	}
+	if o.Login {
+		h.stale(ctx, s)
+	}
+	// From here on nothing is exported until the person is done. Should the
+	// browser be lost meanwhile, this is what there is to go back to.
+	if err := h.records.hides(ctx, s.rec); err != nil {
+		return Lent{}, err
+	}
+	h.keepState(ctx, s)
+	return lent, nil
+}
+
+// photo is the picture for the message. There may be none: a dialog is open, or
+// the page has crashed.
+func photo(ctx context.Context, tab *page.Tab) *page.Image {
+	ctx, cancel := context.WithTimeout(ctx, photoWithin)
+	defer cancel()
+	shot, err := tab.Screenshot(ctx, page.ShotOptions{Format: page.JPEG, Quality: 70, MaskSecrets: true})
+	if err != nil {
+		return nil
+	}
+	return &shot
+}
+
+// closeGate turns the agent away, and reports whether it is this call that did.
+func (s *Session) closeGate(handoff string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch s.lease.handoff {
+	case handoff:
+		return false, nil
+	case "":
+		s.lease = lease{handoff: handoff}
+		return true, nil
+	}
+	return false, fault.New(fault.HandoffActive, "", "this browser is already handed over").With("handoff_id", s.lease.handoff)
+}
+
+func (s *Session) openGate(handoff string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease.handoff != handoff {
+		return false
+	}
+	s.lease = lease{}
+	return true
+}
+
+// drain takes the turn, and cuts off whoever does not give it back in time.
+func (s *Session) drain(ctx context.Context) error {
+	patience := time.AfterFunc(drainWithin, func() { s.interrupt(errLent) })
+	defer patience.Stop()
+	return s.await(ctx)
+}
+
+// begin lets an operation be cut off. Its own context says by whom.
+func (s *Session) begin(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	s.cut = cancel
+	s.mu.Unlock()
+	return ctx, func() {
+		s.mu.Lock()
+		s.cut = nil
+		s.mu.Unlock()
+		cancel(nil)
+	}
+}
+
+func (s *Session) interrupt(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cut != nil {
+		s.cut(cause)
+	}
+}
+
+// Return gives the wheel back to the agent, and saves what the person logged in
+// to. Returning what this hand-off does not hold changes nothing.
+func (h *Host) Return(ctx context.Context, id, handoff string) error {
+	s, err := h.Get(id)
+	if errors.Is(err, fault.NoSession) {
+		return nil // it ended, and the lease with it
+	}
+	if err != nil {
+		return err
+	}
+	if s.heldBy() != handoff {
+		return nil
+	}
+	h.saveNow(ctx, s)
+	s.openGate(handoff)
+	_ = s.use(time.Now())
+	return nil
+}
+
+// Observe looks at the page that a hand-off holds.
+func (h *Host) Observe(ctx context.Context, id, handoff string, o page.ObserveOptions) (page.Observation, error) {
+	return held(ctx, h, id, handoff, func(ctx context.Context, t *page.Tab) (page.Observation, error) { return t.Observe(ctx, o) })
+}
+
+// Holds tells which conditions are met on the page that a hand-off holds. It
+// waits for nobody's turn: a person at work must not hold it up, nor it them.
+func (h *Host) Holds(ctx context.Context, id, handoff string, conditions []page.Condition) ([]bool, error) {
+	return held(ctx, h, id, handoff, func(ctx context.Context, t *page.Tab) ([]bool, error) { return t.Holds(ctx, conditions) })
+}
+
+// Photograph takes the picture that the owner asked for.
+func (h *Host) Photograph(ctx context.Context, id, handoff string) (page.Image, error) {
+	return held(ctx, h, id, handoff, func(ctx context.Context, t *page.Tab) (page.Image, error) {
+		return t.Screenshot(ctx, page.ShotOptions{Format: page.JPEG, Quality: 70, MaskSecrets: true})
+	})
+}
+
+// held does something with the page in front, on behalf of the hand-off that
+// holds the session; one that does not hold it any more is refused.
+func held[R any](ctx context.Context, h *Host, id, handoff string, fn func(context.Context, *page.Tab) (R, error)) (R, error) {
+	var none R
+	s, err := h.Get(id)
+	if err != nil {
+		return none, err
+	}
+	if s.heldBy() != handoff {
+		return none, fault.New(fault.HandoffNotRunning, "", "that hand-off does not hold this browser")
+	}
+	tab, err := s.view().tabs.Front(ctx)
+	if err != nil {
+		return none, err
+	}
+	return fn(As(ctx, Owner), tab)
+}
+
+// find is the session named, or the active one.
+func (h *Host) find(id string) (*Session, error) {
+	if id == "" {
+		return h.Active()
+	}
+	return h.Get(id)
+}

@@ -1,0 +1,78 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"tapin/internal/fault"
+	"tapin/internal/page"
+	"tapin/internal/secret"
+)
+
+// maxRelayed is how many relayed texts a session remembers by their keys.
+const maxRelayed = 64
+
+// relayed is a text that was typed for the owner: under which key it came, and
+// what became of it. Nothing of the text itself.
+type relayed struct {
+	Key   string      `json:"key"` // a digest
+	Typed *page.Typed `json:"typed,omitempty"`
+}
+
+// Relay types what the owner of a hand-off sent into the field that has the
+// focus. A text that comes again under the same key, because a message was
+// delivered twice or a process died, is never typed twice.
+func (h *Host) Relay(ctx context.Context, id, handoff string, text secret.Text, key string) (page.Typed, error) {
+	const op = "type for the owner"
+	s, err := h.Get(id)
+	if err != nil {
+		return page.Typed{}, err
+	}
+	if s.heldBy() != handoff {
+		return page.Typed{}, fault.New(fault.HandoffNotRunning, op, "that hand-off does not hold this browser")
+	}
+	ctx = As(ctx, Owner)
+	if key == "" {
+		typed, _, err := s.Type(ctx, text, page.TypeOptions{})
+		return typed, err
+	}
+	s.relaying.Lock()
+	defer s.relaying.Unlock()
+	sum := sha256.Sum256([]byte(handoff + "\n" + key))
+	mark := hex.EncodeToString(sum[:16])
+	if i := slices.IndexFunc(s.record().Relayed, func(r relayed) bool { return r.Key == mark }); i >= 0 {
+		if before := s.record().Relayed[i].Typed; before != nil {
+			return *before, nil
+		}
+		return page.Typed{}, fault.New(fault.BrowserLost, op, "it was begun before and may have been typed").With("effect", page.Unknown).
+			WithHint("Look at the field before you send it again.")
+	}
+	// On record first: a kill right after the typing must not have it typed again.
+	err = h.records.change(ctx, s.rec, "", func(r *record) { r.Relayed = remember(r.Relayed, relayed{Key: mark}) })
+	if err != nil {
+		return page.Typed{}, err
+	}
+	typed, _, err := s.Type(ctx, text, page.TypeOptions{})
+	written := h.records.change(context.WithoutCancel(ctx), s.rec, "", func(r *record) {
+		r.Relayed = forgetRelayed(r.Relayed, mark)
+		if err == nil {
+			r.Relayed = remember(r.Relayed, relayed{mark, &typed})
+		}
+	})
+	if err == nil && written != nil {
+		h.log.Warn("that a text was typed could not be kept", "session", id, "error", written)
+	}
+	return typed, err
+}
+
+func remember(all []relayed, one relayed) []relayed {
+	all = append(slices.Clone(all), one)
+	return all[max(0, len(all)-maxRelayed):]
+}
+
+// forgetRelayed takes a text back that was not typed after all.
+func forgetRelayed(all []relayed, key string) []relayed {
+	return slices.DeleteFunc(slices.Clone(all), func(r relayed) bool { return r.Key == key })
+}
