@@ -21,6 +21,7 @@ import (
 	"tapin/internal/egress"
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/logins"
 	"tapin/internal/page"
 	"tapin/internal/session"
 	"tapin/internal/store"
@@ -65,7 +66,7 @@ func Run(ctx context.Context, o Options) error {
 			WithHint("Another program uses the port. Set listen.control to another one; tapin doctor tells more.")
 	}
 	control := listener.Addr().String()
-	s, err := assemble(o, control)
+	s, err := assemble(ctx, o, control)
 	if err != nil {
 		_ = listener.Close()
 		return err
@@ -82,10 +83,11 @@ type sidecar struct {
 	pump     *event.Pump
 	journal  *event.Journal
 	feed     *event.Feed
+	logins   *logins.Room
 	warmUp   func()
 }
 
-func assemble(o Options, control string) (*sidecar, error) {
+func assemble(ctx context.Context, o Options, control string) (*sidecar, error) {
 	started := time.Now()
 	epoch, err := o.Home.Counter("epoch")
 	if err != nil {
@@ -95,12 +97,24 @@ func assemble(o Options, control string) (*sidecar, error) {
 	if err != nil {
 		return nil, err
 	}
+	var saves *logins.Room // needs the vault, which asks it only later
+	keys, err := openVault(ctx, o, func(name string) (string, error) {
+		login, err := saves.Get(ctx, name)
+		if errors.Is(err, fault.NotFound) {
+			err = nil
+		}
+		return login.Domain, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	saves = logins.New(o.Home, keys, &logins.Options{Manifest: config.Under(o.Home.Path(), o.Config.Integrations.Browserbase.ContextStore), Logger: o.Logger})
 	feed, err := event.OpenFeed(o.Home, nil)
 	if err != nil {
 		return nil, err
 	}
 	s := &sidecar{
-		opts: o, feed: feed, schedule: event.NewSchedule(),
+		opts: o, feed: feed, logins: saves, schedule: event.NewSchedule(),
 		pump:    event.NewPump(feed, o.Home, &event.PumpOptions{Logger: o.Logger}),
 		journal: event.NewJournal(o.Home, &event.JournalOptions{Days: days(o.Config.Retention.Journal)}),
 	}
@@ -109,7 +123,7 @@ func assemble(o Options, control string) (*sidecar, error) {
 	s.warmUp = providers.warmUp
 	s.sessions, err = session.New(session.Deps{
 		Home: o.Home, Pump: s.pump, Schedule: s.schedule, Journal: s.journal, Providers: providers.get,
-		Credentials: vault.NewCredentials(o.Home, o.Vault),
+		Saved: saved{saves}, Sealer: keys, Credentials: keys,
 	}, &session.Options{
 		Max:       o.Config.MaxSessions,
 		Timeout:   o.Config.Integrations.Browserbase.DefaultTimeout.Std(),
@@ -173,12 +187,29 @@ func (s *sidecar) recover(ctx context.Context) error {
 	if err != nil {
 		s.opts.Logger.Warn("not everything could be recovered", "error", err)
 	}
+	if _, err := s.logins.Reconcile(ctx, s.sessions.IDs()); err != nil {
+		s.opts.Logger.Warn("the saved logins could not be put in order", "error", err)
+	}
 	for what, ids := range map[string][]string{"picked up again": found.Reconnected, "closed": found.Closed, "left alone": found.LeftAlone} {
 		if len(ids) > 0 {
 			s.opts.Logger.Info("sessions of an earlier run were "+what, "sessions", ids)
 		}
 	}
 	return ctx.Err()
+}
+
+// openVault finds the key of this home. A login's credential may be used on the
+// site that the saved login of that name is for.
+func openVault(ctx context.Context, o Options, domainOf func(login string) (string, error)) (*vault.Vault, error) {
+	var opts vault.Options
+	if o.Vault != nil {
+		opts = *o.Vault
+	}
+	if opts.Logger == nil {
+		opts.Logger = o.Logger
+	}
+	opts.Saved = domainOf
+	return vault.Open(ctx, o.Home, &opts)
 }
 
 // policy is what pages may reach: as configured, and never ourselves.
