@@ -19,3 +19,6 @@ func (t *Tab) ClickBy(ctx context.Context, rung string, l Locator) (effect strin
 
 // KeptAddress is what an observation keeps of an address.
 func KeptAddress(address string) string { return keptAddress(address) }
+
+// AddressHas is how a condition's pattern is held against an address.
+func AddressHas(address, pattern string) bool { return addressHas(address, pattern) }
