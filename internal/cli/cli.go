@@ -116,7 +116,7 @@ func (a *app) root() *cobra.Command {
 			a.tabCommand(), a.dialogCommand(), a.permissionCommand(), a.authCommand(),
 		}},
 		{"See what happens", []*cobra.Command{a.watchCommand(), a.journalCommand(), a.logsCommand()}},
-		{"Look after it", []*cobra.Command{a.credentialCommand(), a.tokenCommand(), a.cleanupCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
+		{"Look after it", []*cobra.Command{a.credentialCommand(), a.tokenCommand(), a.cleanupCommand(), a.serviceCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
 	}
 	for _, c := range chapters {
 		root.AddCommand(c.commands...)

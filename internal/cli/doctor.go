@@ -108,7 +108,7 @@ func (a *app) examine(ctx context.Context) []finding {
 		}
 		found = append(found, finding{Name: "network", Verdict: v, Text: f.Text, Fix: f.Fix})
 	}
-	return append(found, examineBoundary(home))
+	return append(found, a.examineBoundary(home))
 }
 
 // trouble is a finding made of an error.

@@ -107,6 +107,9 @@ const checkLock = "check"
 
 // client is a client of the running sidecar with the owner's token.
 func (a *app) client(ctx context.Context) (*api.Client, error) {
+	if a.getenv("TAPIN_URL") != "" && a.home == "" {
+		return a.clientElsewhere()
+	}
 	home, err := a.existingHome()
 	if err != nil {
 		return nil, err
