@@ -230,7 +230,12 @@ func TestAWakeSurvivesAKillOfTheDaemonBetweenEventAndDelivery(t *testing.T) {
 	}
 	first := launch(t, home, r.URL)
 	finish(t, home, "hof_1")
-	id := <-held
+	var id string
+	select {
+	case id = <-held:
+	case <-time.After(30 * time.Second):
+		t.Fatal("nobody was woken")
+	}
 	first.kill()
 	close(release)
 	second := launch(t, home, r.URL)
