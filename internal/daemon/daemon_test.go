@@ -239,7 +239,7 @@ func TestASidecarThatFailsBeforeItIsReadyIsStartedAgain(t *testing.T) {
 func TestASidecarThatHangsWhileItServesIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	impatient := usual()
-	impatient.poll, impatient.answer, impatient.silent = 20*time.Millisecond, 50*time.Millisecond, 300*time.Millisecond
+	impatient.poll, impatient.answer, impatient.silent = 100*time.Millisecond, time.Second, 3*time.Second
 	r := beginAt(t, openHome(t), "", impatient)
 	first := r.await(t, Ready)
 	if err := syscall.Kill(first.PID, syscall.SIGSTOP); err != nil {

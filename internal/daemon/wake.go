@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,7 +155,11 @@ func (w *waker) note(e event.Event) error {
 	}
 	now := time.Now().UTC()
 	k := wake{ID: fmt.Sprintf("%s-%d", e.ID, e.Version), Type: e.Type, At: e.At, FirstAt: now, NextAt: now}
-	if json.Unmarshal(e.Data, &k.HandoffEnded) != nil || k.HandoffID == "" || strings.ContainsAny(k.ID, `/\`) || k.ID[0] == '.' {
+	err := json.Unmarshal(e.Data, &k.HandoffEnded)
+	// What the event is about is in its name too, should its data say less.
+	k.HandoffID = cmp.Or(k.HandoffID, e.ID)
+	k.Status = cmp.Or(k.Status, strings.ToUpper(strings.TrimPrefix(e.Type, "handoff.")))
+	if err != nil && len(e.Data) > 0 || strings.ContainsAny(k.ID, `/\`) || k.ID[0] == '.' {
 		w.log.Error("the end of a hand-off cannot be read, and nobody is woken for it", "seq", e.Seq)
 		return nil
 	}

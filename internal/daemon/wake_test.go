@@ -301,3 +301,41 @@ func TestEventsThatWereNeverReadAreSaidToBe(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatAWakeKnowsOfItsHandOff(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		event event.Event
+		want  *event.HandoffEnded // nil means that nobody is woken
+	}{
+		"all of it": {
+			event.Event{ID: "hof_1", Version: 2, Type: event.HandoffFinished, Data: json.RawMessage(`{"handoff_id":"hof_1","session_id":"ses_1","run_id":"run_1","status":"FINISHED","more":1}`)},
+			&event.HandoffEnded{HandoffID: "hof_1", SessionID: "ses_1", RunID: "run_1", Status: "FINISHED"},
+		},
+		"its name and no more": {
+			event.Event{ID: "hof_1", Version: 2, Type: event.HandoffTimedOut},
+			&event.HandoffEnded{HandoffID: "hof_1", Status: "TIMED_OUT"},
+		},
+		"nothing that can be read":   {event.Event{ID: "hof_1", Version: 2, Type: event.HandoffFinished, Data: json.RawMessage(`[]`)}, nil},
+		"a name that is no file's":   {event.Event{ID: "../hof_1", Version: 2, Type: event.HandoffFinished}, nil},
+		"a name that hides its file": {event.Event{ID: ".hof_1", Version: 2, Type: event.HandoffFinished}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			home := openHome(t)
+			w := testWaker(t, home, callFunc(nil))
+			if err := w.note(tt.event); err != nil {
+				t.Fatal(err)
+			}
+			due, _ := w.due(time.Now())
+			if (len(due) == 1) != (tt.want != nil) {
+				t.Fatalf("due %+v", due)
+			}
+			if tt.want != nil {
+				if diff := cmp.Diff(*tt.want, due[0].HandoffEnded); diff != "" {
+					t.Fatal(diff)
+				}
+			}
+		})
+	}
+}
