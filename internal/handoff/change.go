@@ -22,8 +22,8 @@ const (
 // apply lets something happen to a hand-off: decided, written, done, told. What
 // ctx does not leave time for is on the disk, for the next process.
 func (r *Room) apply(ctx context.Context, l *live, e Event) (Record, error) {
-	l.change.Lock()
-	defer l.change.Unlock()
+	l.turn.take()
+	defer l.turn.give()
 	rec, _, err := r.applyLocked(ctx, l, e)
 	return rec, err
 }
@@ -152,8 +152,8 @@ func (r *Room) settle(ctx context.Context, l *live) {
 			r.log.Warn("a hand-off is told later", "handoff", l.rec.ID, "error", err)
 		}
 		r.deps.Schedule.Set(timer(l.rec.ID)+"/settle", wallClock().Add(retryAfter), func(ctx context.Context) {
-			l.change.Lock()
-			defer l.change.Unlock()
+			l.turn.take()
+			defer l.turn.give()
 			r.settle(ctx, l)
 		})
 	}
@@ -216,8 +216,8 @@ func (r *Room) carryOut(ctx context.Context, l *live, e Effect) error {
 			err = nil
 		}
 	}
-	if errors.Is(err, fault.NoSession) {
-		return nil // it is over: there is nothing left to do to it
+	if errors.Is(err, fault.NoSession) || errors.Is(err, fault.HandoffNotRunning) {
+		return nil // the session is over, or not ours any more: there is nothing left to do to it
 	}
 	return err
 }

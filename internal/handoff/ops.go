@@ -27,9 +27,9 @@ func (r *Room) Finish(ctx context.Context, by By, id string, anyway bool) (rec R
 }
 
 func (r *Room) finish(ctx context.Context, l *live, by By, anyway bool) (Record, error) {
-	l.change.Lock()
+	l.turn.take()
 	rec := l.rec
-	l.change.Unlock()
+	l.turn.give()
 	if rec.IsOver() {
 		return again(rec, done{by: by})
 	}
@@ -128,8 +128,8 @@ func (r *Room) Resume(ctx context.Context, id string) (rec Record, err error) {
 	if l == nil {
 		return again(rec, resumed{})
 	}
-	l.change.Lock() // two taps open one browser
-	defer l.change.Unlock()
+	l.turn.take() // two taps open one browser
+	defer l.turn.give()
 	e := resumed{now: wallClock()}
 	if l.rec.Parked && !l.rec.IsOver() {
 		if e.generation, err = r.deps.Stage.Unpark(ctx, l.rec.SessionID, id); err != nil {

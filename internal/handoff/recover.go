@@ -27,20 +27,25 @@ func (r *Room) Recover(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		l.change.Lock()
+		l.turn.take()
 		r.settle(ctx, l)
-		lost := false
-		if !l.rec.IsOver() && !l.rec.Parked {
-			keeping, cancel := context.WithTimeout(ctx, effectWithin)
-			err := r.deps.Stage.KeepUntil(keeping, l.rec.SessionID, l.rec.Deadline.Add(keepBeyond))
-			cancel()
-			lost = errors.Is(err, fault.NoSession)
-		}
-		l.change.Unlock()
+		lost := !l.rec.IsOver() && errors.Is(r.retake(ctx, l.rec), fault.NoSession)
+		l.turn.give()
 		if lost {
 			r.lose(ctx, l, "it could not be picked up after a restart")
 		}
 	}
+}
+
+// retake brings the session in line with a record that is not over. A browser
+// that was opened for a person who never heard of it is parked again.
+func (r *Room) retake(ctx context.Context, rec Record) error {
+	ctx, cancel := context.WithTimeout(ctx, effectWithin)
+	defer cancel()
+	if rec.Parked {
+		return r.deps.Stage.Park(ctx, rec.SessionID, rec.ID)
+	}
+	return r.deps.Stage.KeepUntil(ctx, rec.SessionID, rec.Deadline.Add(keepBeyond))
 }
 
 // Run forgets what is past its time, in small steps, until ctx ends.

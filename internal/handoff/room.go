@@ -63,15 +63,23 @@ type Room struct {
 
 // live is a hand-off in memory.
 type live struct {
-	id     string
-	change sync.Mutex // held through a change and its effects
-	rec    Record
+	id   string
+	turn turn // held through a change and its effects
+	rec  Record
 
 	// Under the room's lock:
 	shown   Record        // what doors see: never ahead of the effects
 	running bool          // false from the moment the end is on the disk
 	changed chan struct{} // closed when shown changes, then replaced
 }
+
+// turn is a lock that may be held for as long as a browser takes: whoever waits
+// for it is seen to wait, also by a clock that tests move.
+type turn chan struct{}
+
+func newTurn() turn  { return make(turn, 1) }
+func (t turn) take() { t <- struct{}{} }
+func (t turn) give() { <-t }
 
 // New opens the room and reads the hand-offs that are not over, so that Holder
 // answers from the first moment. Recover, once there are sessions again, goes
@@ -125,7 +133,7 @@ func (r *Room) load() error {
 		case err != nil || rec.ID != id:
 			r.log.Error("a hand-off cannot be read and is left alone", "handoff", id, "error", err)
 		default:
-			r.admit(&live{id: id, rec: rec})
+			r.admit(&live{id: id, turn: newTurn(), rec: rec})
 		}
 	}
 	return nil
@@ -258,9 +266,9 @@ func (r *Room) begin(ctx context.Context, id string, o StartOptions, lent Lent, 
 		return Record{}, fault.New(fault.InvalidRequest, "start a hand-off", "what verify asks for is so already").With("field", "verify").
 			WithHint("Look at the page again: the blocker may be gone. Else name something that only its end makes true.")
 	}
-	l := &live{id: id, rec: r.draft(id, o, lent, attempts)}
-	l.change.Lock()
-	defer l.change.Unlock()
+	l := &live{id: id, turn: newTurn(), rec: r.draft(id, o, lent, attempts)}
+	l.turn.take()
+	defer l.turn.give()
 	if err := r.archive.Begin(id, l.rec.CreatedAt); err != nil {
 		return Record{}, err
 	}

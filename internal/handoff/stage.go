@@ -32,7 +32,7 @@ type Stage interface {
 	// Close saves the login and ends the session.
 	Close(ctx context.Context, session, reason string) (contextSaved bool, err error)
 	// Park saves what the page needs and frees the browser; Unpark brings a
-	// browser back, or tells which one is there already.
+	// browser back, or tells which one is there already. Both may be repeated.
 	Park(ctx context.Context, session, handoff string) error
 	Unpark(ctx context.Context, session, handoff string) (generation int, err error)
 	// Presence tells when a person last did something in the page, and whether

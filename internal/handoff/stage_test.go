@@ -23,7 +23,6 @@ var errKilled = errors.New("killed")
 // as the real ones. It outlives rooms, as browsers outlive sidecars.
 type theatre struct {
 	mu         sync.Mutex
-	claims     func(session string) (string, time.Time, bool)
 	session    string // "" when it is closed
 	lease      string
 	generation int
@@ -36,6 +35,7 @@ type theatre struct {
 	stuck      error // what Observe and Holds say
 	typed      map[string]int
 	closed     int
+	lost       bool
 	lends      int
 	// step is asked before each call that changes something, and after it.
 	step func(what string) error
@@ -64,6 +64,13 @@ func (s *theatre) loggedIn() {
 	s.visible = map[string]bool{"#balance": true}
 }
 
+// lose is the end of a session by itself.
+func (s *theatre) lose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.session, s.lease, s.lost = "", "", true
+}
+
 func (s *theatre) touch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,6 +90,8 @@ func (s *theatre) restart(claims func(string) (string, time.Time, bool)) {
 	s.lease, s.human, s.watching = "", time.Time{}, false
 	if id, _, ok := claims(aSession); ok && s.session != "" {
 		s.lease = id
+	} else if s.isParked {
+		s.session = "" // nobody waits for it
 	}
 }
 
@@ -267,8 +276,11 @@ func (e *runs) Check(_ context.Context, run string) error {
 }
 
 func (e *runs) AppendOnce(_ context.Context, run, kind, ref, summary string) error {
-	if e.step != nil {
-		if err := e.step("before evidence"); err != nil {
+	e.mu.Lock()
+	step := e.step
+	e.mu.Unlock()
+	if step != nil {
+		if err := step("before evidence"); err != nil {
 			return err
 		}
 	}
@@ -278,10 +290,16 @@ func (e *runs) AppendOnce(_ context.Context, run, kind, ref, summary string) err
 		e.listed = append(e.listed, key)
 	}
 	e.mu.Unlock()
-	if e.step != nil {
-		return e.step("after evidence")
+	if step != nil {
+		return step("after evidence")
 	}
 	return nil
+}
+
+func (e *runs) let(step func(string) error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.step = step
 }
 
 // envelope seals by turning bytes round; what matters here is that nothing
@@ -307,7 +325,7 @@ func (envelope) Open(name, origin string, sealed []byte) ([]byte, error) {
 // house is a room with everything around it, for one life of a process.
 type house struct {
 	*Room
-	t       *testing.T
+	t       testing.TB
 	home    *store.Home
 	feed    *event.Feed
 	stage   *theatre
@@ -317,7 +335,7 @@ type house struct {
 }
 
 // moveIn starts a process on the home at path.
-func moveIn(t *testing.T, path string, stage *theatre, evidence *runs, guard func(string) error, opts *Options) (*house, error) {
+func moveIn(t testing.TB, path string, stage *theatre, evidence *runs, guard func(string) error, opts *Options) (*house, error) {
 	t.Helper()
 	home, err := store.Open(path, &store.Options{Guard: guard})
 	if err != nil {

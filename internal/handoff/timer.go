@@ -25,10 +25,10 @@ func (r *Room) arm(l *live) {
 
 // tick looks at the clock, the page and the person, and lets the record decide.
 func (r *Room) tick(ctx context.Context, l *live) {
-	l.change.Lock()
+	l.turn.take()
 	session, id, conditions := l.rec.SessionID, l.rec.ID, l.rec.Book.Verify
 	idle := l.rec.IsOver() || l.rec.Parked
-	l.change.Unlock()
+	l.turn.give()
 
 	e := tick{}
 	if !idle {
@@ -48,7 +48,7 @@ func (r *Room) tick(ctx context.Context, l *live) {
 	if ctx.Err() != nil {
 		return // the next process goes on
 	}
-	l.change.Lock()
+	l.turn.take()
 	e.now = wallClock()
 	_, effects, err := r.applyLocked(ctx, l, e)
 	switch {
@@ -58,7 +58,7 @@ func (r *Room) tick(ctx context.Context, l *live) {
 	case !written(effects):
 		r.arm(l)
 	}
-	l.change.Unlock()
+	l.turn.give()
 	for _, e := range effects {
 		if e == complete {
 			r.completeByVerify(ctx, l)
