@@ -46,6 +46,10 @@ func (a *Archive) Begin(id string, at time.Time) error {
 	return err
 }
 
+// Reopen marks a record that was settled as open again, before it is written
+// with something to tell.
+func (a *Archive) Reopen(id string) error { return a.index.Add(id) }
+
 // Write replaces a record.
 func (a *Archive) Write(id string, record any) error {
 	return a.home.WriteJSON(a.File(id, "meta.json"), record)
