@@ -32,16 +32,18 @@ type Vault interface {
 // Options are the settings of the room; nil means the defaults.
 type Options struct {
 	Manifest string       // the path of the manifest, under the home unless absolute; empty means DefaultManifest
+	Checker  Checker      // how Check looks at a site; nil means that nothing can
 	Logger   *slog.Logger // told of what was damaged and mended; nil discards
 }
 
 // Room keeps the logins of one home. It is safe for concurrent use, and so are
 // several on the same home or the same manifest, in whatever process.
 type Room struct {
-	home  *store.Home
-	vault Vault
-	book  *book
-	log   *slog.Logger
+	home    *store.Home
+	vault   Vault
+	book    *book
+	checker Checker
+	log     *slog.Logger
 
 	mu     sync.Mutex
 	checks map[string]bool // those under way, by the name they use a login under
@@ -63,7 +65,7 @@ func New(home *store.Home, vault Vault, opts *Options) *Room {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Room{home: home, vault: vault, log: o.Logger, checks: map[string]bool{}, at: func(string) {}}
+	r := &Room{home: home, vault: vault, checker: o.Checker, log: o.Logger, checks: map[string]bool{}, at: func(string) {}}
 	r.book = &book{path: filepath.Clean(config.Under(home.Path(), o.Manifest)), at: func(step string) { r.at(step) }}
 	return r
 }
