@@ -31,7 +31,7 @@ type call struct {
 	r      *http.Request
 	log    *slog.Logger
 	row    *route
-	id     string // of the session in the path; "" means the active one
+	id     string // of the session in the path ("" means the active one), or another name in it
 	caller string // whose token it is
 	role   Role   // what it allows
 	status int    // 0 until the answer began

@@ -13,6 +13,7 @@ import (
 type Journal interface {
 	Recent(f event.Filter, n int) (entries []event.Entry, more bool, err error)
 	Summarize(f event.Filter) (event.Summary, error)
+	Write(e event.Entry) error
 }
 
 // Cleaner puts in order what sessions left behind, and never touches a live

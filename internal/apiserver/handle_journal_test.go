@@ -116,7 +116,7 @@ func (f *fickle) Role(token secret.Text) (apiserver.Role, string, bool) {
 func TestARevokedTokenHearsNothingMoreOfTheFeed(t *testing.T) {
 	t.Parallel()
 	tokens := &fickle{FixedTokens: apiserver.FixedTokens{{Name: "agent", Role: apiserver.Agent, Value: secret.New(agentToken)}}}
-	f := serveWith(t, tokens, nil)
+	f := serveWith(t, nil, func(d *apiserver.Deps) { d.Tokens = tokens })
 	publish(t, f, 1)
 	var heard []uint64
 	var last error

@@ -77,8 +77,9 @@ func (d *description) operation(row *route, path string) object {
 		op["description"] = "For the " + row.who.String() + "."
 	}
 	var params []object
-	if strings.Contains(path, "{id}") {
-		params = append(params, object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}})
+	if _, rest, has := strings.Cut(path, "{"); has {
+		name, _, _ := strings.Cut(rest, "}")
+		params = append(params, object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
 	for _, f := range api.Fields(row.query) {
 		params = append(params, object{"name": f.Name, "in": "query", "required": f.Required, "description": f.Doc, "schema": d.limited(f)})
@@ -192,6 +193,9 @@ func (d *description) limited(f api.Field) object {
 func (d *description) schema(t reflect.Type) object {
 	if t == reflect.TypeFor[time.Time]() {
 		return object{"type": "string", "format": "date-time"}
+	}
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return object{"type": "object"}
 	}
 	if t == reflect.TypeFor[secret.Text]() {
 		return object{"type": "string", "format": "password", "writeOnly": true}

@@ -51,7 +51,9 @@ func TestTheDescriptionDescribesEveryRoute(t *testing.T) {
 	if s.OpenAPI != "3.1.0" || s.Info.Title == "" || s.Info.Version != "1.2.3" || s.Components.SecuritySchemes["bearer"] == nil {
 		t.Fatalf("got %s, %+v", s.OpenAPI, s.Info)
 	}
-	want := []string{"get /health", "get /openapi.json", "get /metrics", "get /events", "get /journal", "post /cleanup", "get /sessions", "post /session/start"}
+	want := []string{"get /health", "get /openapi.json", "get /metrics", "get /events", "get /journal", "post /cleanup", "get /sessions", "post /session/start",
+		"get /contexts", "get /contexts/{name}", "delete /contexts/{name}", "post /contexts/{name}/rename", "post /contexts/{name}/check",
+		"post /contexts/{name}/export", "post /contexts/{name}/import", "post /context/export", "post /context/import"}
 	for _, op := range []string{"post stop", "post navigate", "post back", "post forward", "post reload", "get screenshot", "get status",
 		"post click", "post hover", "post drag", "post type", "post fill", "post press", "post select", "post upload", "post scroll", "post wait",
 		"post dialog", "post permission", "post auth", "get downloads", "get tabs", "post tab", "get snapshot", "get text", "post extract"} {

@@ -7,14 +7,14 @@ import (
 )
 
 // router finds the row of a request. Its patterns are fixed segments and at
-// most one {id}; paths are taken as sent, never cleaned or redirected.
+// most one {id} or {name}; paths are taken as sent, never cleaned or redirected.
 type router struct {
 	exact   map[string][]*route
 	pattern []patterned
 }
 
 type patterned struct {
-	prefix, suffix string // around {id}
+	prefix, suffix string // around the braces
 	rows           []*route
 }
 
@@ -22,7 +22,7 @@ func newRouter(table []*route) *router {
 	r := &router{exact: map[string][]*route{}}
 	for _, row := range table {
 		for _, path := range row.paths() {
-			prefix, suffix, has := strings.Cut(path, "{id}")
+			prefix, suffix, has := cutParameter(path)
 			if !has {
 				r.exact[path] = append(r.exact[path], row)
 				continue
@@ -36,6 +36,13 @@ func newRouter(table []*route) *router {
 		}
 	}
 	return r
+}
+
+// cutParameter cuts a path around what stands in braces.
+func cutParameter(path string) (prefix, suffix string, has bool) {
+	prefix, rest, has := strings.Cut(path, "{")
+	_, suffix, _ = strings.Cut(rest, "}")
+	return prefix, suffix, has
 }
 
 // find returns the row and the id in the path. Without a row, allow lists the

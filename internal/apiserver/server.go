@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tapin/internal/event"
+	"tapin/internal/logins"
 )
 
 // Feed is where events come from. Safe for concurrent use.
@@ -31,6 +32,10 @@ type Feed interface {
 // Deps are what the server stands on.
 type Deps struct {
 	Sessions  Sessions
+	Contexts  Contexts      // nil: there are no saved logins here
+	Live      Live          // nil: those of live sessions cannot be carried
+	Porter    logins.Porter // nil: nothing can be sealed or opened
+	Known     []string      // recipients that the owner has named; the agent may seal for these
 	Feed      Feed
 	Journal   Journal
 	Cleaner   Cleaner
@@ -56,6 +61,7 @@ type Options struct {
 // Server answers the control listener.
 type Server struct {
 	sessions  Sessions
+	contexts  contexts
 	feed      Feed
 	accounts  Journal
 	cleaner   Cleaner
@@ -93,8 +99,9 @@ func New(deps Deps, options *Options) *Server {
 	s := &Server{
 		sessions: deps.Sessions, feed: deps.Feed, accounts: deps.Journal, cleaner: deps.Cleaner, tokens: deps.Tokens, registry: deps.Registry,
 		version: deps.Version, provider: deps.Provider, startedAt: deps.StartedAt, log: deps.Logger,
-		names:   names{allowed: map[string]int{}},
-		replays: replays{entries: map[replayKey]*replay{}},
+		contexts: contexts{saved: deps.Contexts, live: deps.Live, porter: deps.Porter, known: deps.Known, journal: deps.Journal},
+		names:    names{allowed: map[string]int{}},
+		replays:  replays{entries: map[replayKey]*replay{}},
 	}
 	if options != nil {
 		s.options = *options

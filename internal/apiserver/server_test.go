@@ -237,13 +237,11 @@ type fixture struct {
 
 func serve(t *testing.T, options *apiserver.Options) *fixture {
 	t.Helper()
-	return serveWith(t, apiserver.FixedTokens{
-		{Name: "agent", Role: apiserver.Agent, Value: secret.New(agentToken)},
-		{Name: "owner", Role: apiserver.Owner, Value: secret.New(ownerToken)},
-	}, options)
+	return serveWith(t, options, nil)
 }
 
-func serveWith(t *testing.T, tokens apiserver.Tokens, options *apiserver.Options) *fixture {
+// serveWith is serve on other foundations.
+func serveWith(t *testing.T, options *apiserver.Options, change func(*apiserver.Deps)) *fixture {
 	t.Helper()
 	home, err := store.Open(t.TempDir(), nil)
 	if err != nil {
@@ -254,18 +252,25 @@ func serveWith(t *testing.T, tokens apiserver.Tokens, options *apiserver.Options
 		t.Fatal(err)
 	}
 	f := &fixture{room: &room{}, feed: feed, journal: event.NewJournal(home, nil), registry: prometheus.NewRegistry(), log: &lockedBuffer{}}
-	f.Server = apiserver.New(apiserver.Deps{
-		Sessions:  apiserver.From(f.room),
-		Feed:      feed,
-		Journal:   f.journal,
-		Cleaner:   f.room,
-		Tokens:    tokens,
+	deps := apiserver.Deps{
+		Sessions: apiserver.From(f.room),
+		Feed:     feed,
+		Journal:  f.journal,
+		Cleaner:  f.room,
+		Tokens: apiserver.FixedTokens{
+			{Name: "agent", Role: apiserver.Agent, Value: secret.New(agentToken)},
+			{Name: "owner", Role: apiserver.Owner, Value: secret.New(ownerToken)},
+		},
 		Registry:  f.registry,
 		Version:   "1.2.3",
 		Provider:  "local",
 		StartedAt: time.Now().Add(-time.Minute),
 		Logger:    slog.New(slog.NewJSONHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	}, options)
+	}
+	if change != nil {
+		change(&deps)
+	}
+	f.Server = apiserver.New(deps, options)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ type route struct {
 	media  []string     // what the answer is then
 	stream bool         // stays open, so it holds no slot
 	keyed  bool         // honours Idempotency-Key
+	most   int64        // bytes of a body, where that is more than usual
 	serve  func(*Server, *call) error
 }
 
@@ -63,6 +64,16 @@ func routes() []*route {
 		post("/sessions/{id}/extract", Agent, "Reads out what an instruction names.", (*Server).extract),
 		raw("/sessions/{id}/screenshot", Agent, "Photographs the page.", (*Server).screenshot, "image/png", "image/jpeg", "image/webp"),
 		get("/sessions/{id}/status", Agent, "Tells what the session shows and who drives it.", (*Server).status),
+
+		get("/contexts", Agent, "Lists the saved logins.", (*Server).listContexts),
+		get("/contexts/{name}", Agent, "Tells about a saved login.", (*Server).showContext),
+		remove("/contexts/{name}", Agent, "Deletes a saved login; the agent may delete one whose last check failed.", (*Server).deleteContext),
+		post("/contexts/{name}/rename", Owner, "Gives a saved login another name.", (*Server).renameContext),
+		post("/contexts/{name}/check", Agent, "Finds out whether a saved login still works.", (*Server).checkContext),
+		post("/contexts/{name}/export", Agent, "Puts a saved login into an envelope; in the clear for the owner alone.", (*Server).exportSaved),
+		post("/contexts/{name}/import", Agent, "Takes an envelope into a saved login; the agent into a new one alone.", (*Server).importSaved).upTo(maxEnvelopeBody),
+		post("/context/export", Agent, "Puts the login of a live session into an envelope.", (*Server).exportLive),
+		post("/context/import", Agent, "Takes an envelope into a live session.", (*Server).importLive).upTo(maxEnvelopeBody),
 	}
 }
 
@@ -97,7 +108,7 @@ func post[B, A any](path string, who Role, doc string, handle func(*Server, *cal
 			if err := api.DecodeQuery(c.r.URL.RawQuery, new(nothing)); err != nil {
 				return err
 			}
-			raw, err := c.body(s.options.MaxBody)
+			raw, err := c.body(max(s.options.MaxBody, c.row.most))
 			if err != nil {
 				return err
 			}
@@ -117,6 +128,13 @@ func post[B, A any](path string, who Role, doc string, handle func(*Server, *cal
 			return c.answer(answer)
 		},
 	}
+}
+
+// remove is a row that takes something away and says what.
+func remove[A any](path string, who Role, doc string, handle func(*Server, *call) (*A, error)) *route {
+	row := get(path, who, doc, func(s *Server, c *call, _ *nothing) (*A, error) { return handle(s, c) })
+	row.method = http.MethodDelete
+	return row
 }
 
 // raw is a row that writes its answer itself.
@@ -144,6 +162,12 @@ func stream[Q any](path string, who Role, doc string, handle func(*Server, *call
 // withKey says that the route's handler honours Idempotency-Key.
 func (r *route) withKey() *route {
 	r.keyed = true
+	return r
+}
+
+// upTo allows a body of that many bytes.
+func (r *route) upTo(most int64) *route {
+	r.most = most
 	return r
 }
 

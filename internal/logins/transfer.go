@@ -64,10 +64,15 @@ func soleOrigin(info Info, state browser.State) (string, error) {
 	return own[0], nil
 }
 
+// ImportOptions limit an import; nil means no limit.
+type ImportOptions struct {
+	OnlyNew bool // refuse a name that is somebody's login already
+}
+
 // Import puts an envelope into a saved login, in the place of all that its
 // origin had there, and makes the login if there is none. What belongs to
 // other origins stays.
-func (r *Room) Import(ctx context.Context, name string, e Envelope) (Imported, error) {
+func (r *Room) Import(ctx context.Context, name string, e Envelope, opts *ImportOptions) (Imported, error) {
 	if err := CheckName(name); err != nil {
 		return Imported{}, err
 	}
@@ -86,6 +91,16 @@ func (r *Room) Import(ctx context.Context, name string, e Envelope) (Imported, e
 		return Imported{}, err
 	}
 	defer func() { _ = r.Release(context.WithoutCancel(ctx), name, user) }()
+	if opts != nil && opts.OnlyNew {
+		names, err := r.names()
+		if err != nil {
+			return Imported{}, err
+		}
+		if found || slices.Contains(names, name) {
+			return Imported{}, fault.New(fault.Forbidden, "import the login "+name, "only the owner may put another in the place of a login").
+				WithHint("Import it under a name of its own.")
+		}
+	}
 	next, left := Replace(state, e)
 	saved, err := r.Save(ctx, name, user, next, SaveOptions{URL: e.Origin})
 	if err != nil {

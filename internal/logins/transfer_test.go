@@ -25,7 +25,7 @@ func TestASavedLoginTravelsToAnotherTapin(t *testing.T) {
 	}
 	e, err := Verify(out.Raw)
 	must(t, err)
-	got, err := there.Import(t.Context(), "bank", e)
+	got, err := there.Import(t.Context(), "bank", e, &ImportOptions{OnlyNew: true})
 	if want := (Imported{New: true, Cookies: 2, StorageKeys: 1, LeftAlone: []string{"indexedDB"}}); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -37,7 +37,10 @@ func TestASavedLoginTravelsToAnotherTapin(t *testing.T) {
 	if err != nil || !bytes.Equal(back.Raw, out.Raw) {
 		t.Errorf("what comes back is another: %v", err)
 	}
-	if _, err := here.Import(t.Context(), "chase", e); !errors.Is(err, fault.ContextLocked) {
+	if _, err := there.Import(t.Context(), "bank", e, &ImportOptions{OnlyNew: true}); !errors.Is(err, fault.Forbidden) {
+		t.Errorf("once more: %v", err)
+	}
+	if _, err := here.Import(t.Context(), "chase", e, nil); !errors.Is(err, fault.ContextLocked) {
 		t.Errorf("an import into a login in use: %v", err)
 	}
 	if _, err := here.Export(t.Context(), "nobody", ExportOptions{}); !errors.Is(err, fault.NotFound) {
