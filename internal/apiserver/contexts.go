@@ -54,6 +54,7 @@ type Captured struct {
 // ApplyOptions say where an envelope goes.
 type ApplyOptions struct {
 	TabID        string
+	Sealed       bool // it came so, and is not the agent's to read from then on
 	StrictOrigin bool // ORIGIN_MISMATCH unless the tab is at the envelope's origin
 }
 

@@ -187,7 +187,7 @@ func (s *Server) importSaved(c *call, req *api.ImportRequest) (_ *api.ImportAnsw
 	}
 	answer := &api.ImportAnswer{}
 	defer func(began time.Time) { s.noteImport(c, "", answer, began, err) }(time.Now())
-	e, err := s.unseal(req)
+	e, _, err := s.unseal(req)
 	if err != nil {
 		return nil, err
 	}
@@ -211,12 +211,12 @@ func (s *Server) importLive(c *call, req *api.ImportRequest) (_ *api.ImportAnswe
 	}
 	answer := &api.ImportAnswer{}
 	defer func(began time.Time) { s.noteImport(c, id, answer, began, err) }(time.Now())
-	e, err := s.unseal(req)
+	e, sealed, err := s.unseal(req)
 	if err != nil {
 		return nil, err
 	}
 	answer.Origin = e.Origin
-	got, err := live.Apply(c.r.Context(), id, e, ApplyOptions{TabID: req.TabID, StrictOrigin: req.StrictOrigin})
+	got, err := live.Apply(c.r.Context(), id, e, ApplyOptions{TabID: req.TabID, StrictOrigin: req.StrictOrigin, Sealed: sealed})
 	if err != nil {
 		return nil, err
 	}
@@ -230,18 +230,16 @@ func (s *Server) noteImport(c *call, session string, answer *api.ImportAnswer, b
 
 // unseal reads the envelope of a request. A wrong integrity is named as such in
 // a member of its own; nothing else is.
-func (s *Server) unseal(req *api.ImportRequest) (logins.Envelope, error) {
-	var e logins.Envelope
-	var err error
+func (s *Server) unseal(req *api.ImportRequest) (e logins.Envelope, sealed bool, err error) {
 	if s.contexts.porter != nil {
-		e, _, err = logins.Unseal(s.contexts.porter, req.Envelope, req.Passphrase)
+		e, sealed, err = logins.Unseal(s.contexts.porter, req.Envelope, req.Passphrase)
 	} else {
 		e, err = logins.Verify(req.Envelope)
 	}
 	if f := fault.Of(err); f != nil && f.Code == fault.IntegrityMismatch {
-		return e, f.With("integrityError", f.Details())
+		return e, sealed, f.With("integrityError", f.Details())
 	}
-	return e, err
+	return e, sealed, err
 }
 
 // sessionID is the session that is named, or the active one.

@@ -42,18 +42,18 @@ func (t *Tab) Authenticate(ctx context.Context, username string, password secret
 	if asked == nil {
 		return fault.New(fault.NotFound, op, "no site asks for a password")
 	}
+	given := HTTPLogin{username, password}
 	_, still, err := t.reloadAs(ctx, op, func(l login) *fetch.AuthChallengeResponse {
 		if l.origin != asked.origin {
 			return nil
 		}
-		return &fetch.AuthChallengeResponse{
-			Response: fetch.AuthChallengeResponseResponseProvideCredentials, Username: username, Password: password.Reveal(),
-		}
+		return given.provide()
 	})
 	switch {
 	case err != nil:
 		return err
 	case still == nil:
+		t.tabs.logins.put(asked.origin, given)
 		return nil
 	case still.origin != asked.origin:
 		return fault.New(fault.NavigationFailed, op, "the page leads to %s, which asks for a password of its own", still.origin)
@@ -84,7 +84,12 @@ func (t *Tab) asked() *login {
 // The browser shows an empty page of its own; loaded again with the wish declined
 // it shows the site's, and tells what the password is for.
 func (t *Tab) challenged(ctx context.Context, op string) (Navigation, error) {
-	nav, _, err := t.reloadAs(ctx, op, func(login) *fetch.AuthChallengeResponse { return nil })
+	nav, _, err := t.reloadAs(ctx, op, func(l login) *fetch.AuthChallengeResponse {
+		if known, ok := t.tabs.logins.get(l.origin); ok {
+			return known.provide()
+		}
+		return nil
+	})
 	return nav, err
 }
 

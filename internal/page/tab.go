@@ -158,6 +158,15 @@ func (t *Tab) learnFrames(ctx context.Context) {
 	}
 }
 
+// Agent is what the browser calls itself in this tab.
+func (t *Tab) Agent(ctx context.Context) (string, error) {
+	var agent struct {
+		Name string `json:"name"`
+	}
+	err := t.callMain(ctx, "agent", nil, &agent)
+	return agent.Name, err
+}
+
 // ID names the tab; it stays the same for as long as the tab is open.
 func (t *Tab) ID() string { return string(t.id) }
 

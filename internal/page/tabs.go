@@ -72,6 +72,7 @@ type Tabs struct {
 	downloads  downloads
 	passkeys   passkeys
 	hidden     *Hidden
+	logins     knownLogins
 	onSurprise func(Surprise)
 	state      stateDesk
 
@@ -435,6 +436,21 @@ func (t *Tabs) Front(ctx context.Context) (*Tab, error) {
 	}
 	return tab, tab.usable(ctx)
 }
+
+// Pick is the tab of that id, ready to be used; none means the one in front.
+func (t *Tabs) Pick(ctx context.Context, id string) (*Tab, error) {
+	if id == "" {
+		return t.Front(ctx)
+	}
+	tab := t.byTarget(target.ID(id))
+	if tab == nil {
+		return nil, noTab("find a tab", id)
+	}
+	return tab, tab.usable(ctx)
+}
+
+// Look is what the browser shows itself as.
+func (t *Tabs) Look() Look { return t.look }
 
 func (t *Tabs) front() *Tab {
 	t.mu.Lock()

@@ -138,8 +138,9 @@ func assemble(ctx context.Context, o Options, control string) (*sidecar, error) 
 		_ = feed.Close()
 		return nil, err
 	}
+	look := &checker{providers: providers.get, policy: policy(o.Config, control), look: page.Look{Locale: o.Config.Browser.Locale, Timezone: o.Config.Browser.Timezone}}
 	s.server = apiserver.New(apiserver.Deps{
-		Sessions: apiserver.From(s.sessions), Feed: feed, Journal: s.journal, Cleaner: s.sessions, Tokens: &tokens{own: own, home: o.Home, log: o.Logger}, Registry: registry,
+		Sessions: apiserver.From(s.sessions), Contexts: inventory{saves, look}, Live: carried{s.sessions}, Porter: keys, Feed: feed, Journal: s.journal, Cleaner: s.sessions, Tokens: &tokens{own: own, home: o.Home, log: o.Logger}, Registry: registry,
 		Version: o.Version, Provider: string(o.Config.Provider), StartedAt: started, Logger: o.Logger,
 	}, nil)
 	return s, nil

@@ -11,6 +11,9 @@
     status: performance.getEntriesByType('navigation')[0]?.responseStatus || 0,
   })
 
+  // agent is what the browser calls itself in this page.
+  tapin.agent = () => ({ name: navigator.userAgent })
+
   // plain asks elements as the browser made them. A form answers to the names of
   // its fields before its own, and a document to those of its forms and images, in
   // every world: <input name=parentNode> would lead whoever walks up in circles.
