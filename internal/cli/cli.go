@@ -115,8 +115,9 @@ func (a *app) root() *cobra.Command {
 			a.scrollCommand(), a.hoverCommand(), a.dragCommand(), a.waitCommand(),
 			a.tabCommand(), a.dialogCommand(), a.permissionCommand(), a.authCommand(),
 		}},
+		{"Saved logins", []*cobra.Command{a.contextCommand(), a.credentialCommand()}},
 		{"See what happens", []*cobra.Command{a.watchCommand(), a.journalCommand(), a.logsCommand()}},
-		{"Look after it", []*cobra.Command{a.credentialCommand(), a.tokenCommand(), a.cleanupCommand(), a.serviceCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
+		{"Look after it", []*cobra.Command{a.tokenCommand(), a.cleanupCommand(), a.serviceCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
 	}
 	for _, c := range chapters {
 		root.AddCommand(c.commands...)
