@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tapin/internal/browser"
+	"tapin/internal/browser/browsertest"
 	"tapin/internal/secret"
 	"tapin/internal/store"
 )
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, saveForever(dir, os.Getenv(writerEnd)))
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	browsertest.Main(m, nil)
 }
 
 // numbered is a state that tells whether it is whole: every value is its number.
