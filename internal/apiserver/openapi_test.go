@@ -60,6 +60,14 @@ func TestTheDescriptionDescribesEveryRoute(t *testing.T) {
 		method, name, _ := strings.Cut(op, " ")
 		want = append(want, method+" /session/"+name, method+" /sessions/{id}/"+name)
 	}
+	want = append(want, "post /handoff/start", "get /handoffs", "get /handoff/{id}", "get /handoff/{id}/photo", "post /session/takeover", "post /sessions/{id}/takeover",
+		"get /todos", "post /todos/{id}/done", "post /task-run/start", "get /task-runs", "get /task-run/{id}")
+	for _, op := range []string{"finish", "cancel", "extend", "park", "resume", "present", "type", "screenshot"} {
+		want = append(want, "post /handoff/{id}/"+op)
+	}
+	for _, op := range []string{"update", "needs-help", "complete"} {
+		want = append(want, "post /task-run/{id}/"+op)
+	}
 	found, ids := map[string]bool{}, map[string]bool{}
 	for path, item := range s.Paths {
 		for method, op := range item {

@@ -36,6 +36,8 @@ type Deps struct {
 	Live      Live          // nil: those of live sessions cannot be carried
 	Porter    logins.Porter // nil: nothing can be sealed or opened
 	Known     []string      // recipients that the owner has named; the agent may seal for these
+	Handoffs  Handoffs      // nil answers DISABLED
+	Runs      Runs          // nil answers DISABLED
 	Feed      Feed
 	Journal   Journal
 	Cleaner   Cleaner
@@ -62,6 +64,8 @@ type Options struct {
 type Server struct {
 	sessions  Sessions
 	contexts  contexts
+	handoffs  Handoffs
+	runs      Runs
 	feed      Feed
 	accounts  Journal
 	cleaner   Cleaner
@@ -97,7 +101,7 @@ type Server struct {
 // New makes a server; Serve or Handler puts it to work.
 func New(deps Deps, options *Options) *Server {
 	s := &Server{
-		sessions: deps.Sessions, feed: deps.Feed, accounts: deps.Journal, cleaner: deps.Cleaner, tokens: deps.Tokens, registry: deps.Registry,
+		sessions: deps.Sessions, handoffs: deps.Handoffs, runs: deps.Runs, feed: deps.Feed, accounts: deps.Journal, cleaner: deps.Cleaner, tokens: deps.Tokens, registry: deps.Registry,
 		version: deps.Version, provider: deps.Provider, startedAt: deps.StartedAt, log: deps.Logger,
 		contexts: contexts{saved: deps.Contexts, live: deps.Live, porter: deps.Porter, known: deps.Known, journal: deps.Journal},
 		names:    names{allowed: map[string]int{}},

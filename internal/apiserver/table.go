@@ -3,6 +3,7 @@ package apiserver
 import (
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"tapin/internal/api"
@@ -27,6 +28,10 @@ type route struct {
 // routes is the table. A further route is one row here and one handler.
 // Rows under /sessions/{id}/ also answer as /session/, for the active session.
 func routes() []*route {
+	return slices.Concat(sessionRoutes(), handoffRoutes(), runRoutes())
+}
+
+func sessionRoutes() []*route {
 	return []*route{
 		get("/health", Anyone, "Tells whether the sidecar serves.", (*Server).health),
 		raw("/openapi.json", Agent, "This description.", (*Server).describe, "application/json"),
