@@ -115,6 +115,7 @@ func (a *app) root() *cobra.Command {
 			a.scrollCommand(), a.hoverCommand(), a.dragCommand(), a.waitCommand(),
 			a.tabCommand(), a.dialogCommand(), a.permissionCommand(), a.authCommand(),
 		}},
+		{"Ask a person", []*cobra.Command{a.handoffCommand(), a.runsCommand(), a.todosCommand()}},
 		{"Saved logins", []*cobra.Command{a.contextCommand(), a.credentialCommand()}},
 		{"See what happens", []*cobra.Command{a.watchCommand(), a.journalCommand(), a.logsCommand()}},
 		{"Look after it", []*cobra.Command{a.tokenCommand(), a.cleanupCommand(), a.serviceCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
