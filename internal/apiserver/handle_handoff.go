@@ -33,16 +33,23 @@ func (s *Server) startHandoff(c *call, req *api.HandoffRequest) (*api.Handoff, e
 	for _, v := range req.Verify {
 		o.Verify = append(o.Verify, page.Condition(v))
 	}
-	started, err := once(s, c, errand[handoff.Record]{
-		digest:  digestOf(c.route(), string(body)),
-		within:  startTime,
-		do:      func(ctx context.Context) (handoff.Record, error) { return room.Start(ctx, o) },
+	id, err := once(s, c, errand[string]{
+		digest: digestOf(c.route(), string(body)),
+		within: startTime,
+		do: func(ctx context.Context) (string, error) {
+			started, err := room.Start(ctx, o)
+			return started.ID, err
+		},
 		settled: func(error) bool { return false }, // a failed start leaves nothing
 	})
 	if err != nil {
 		return nil, err
 	}
-	return noticed(started), nil
+	now, err := room.Wait(c.r.Context(), id, 0, 0) // a repetition hears how it stands by now
+	if err != nil {
+		return nil, err
+	}
+	return noticed(now), nil
 }
 
 func (s *Server) takeover(c *call, req *api.TakeoverRequest) (*api.Handoff, error) {

@@ -17,7 +17,7 @@ const (
 	maxGrace      = 5 * time.Minute // a person at work at the deadline gets so much more
 	parkFor       = 24 * time.Hour
 	keepBeyond    = 10 * time.Minute // the browser outlives the hand-off by this
-	presenceStep  = 15 * time.Second // how exact the disk is about presence
+	presenceStep  = 30 * time.Second // how exact the disk is about presence
 	lookWhenSeen  = time.Second      // between looks at conditions while somebody is there
 	lookWhenAlone = 3 * time.Second
 )

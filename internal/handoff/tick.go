@@ -43,17 +43,24 @@ func (e tick) apply(r Record) (Record, []Effect, error) {
 	return r, effects, nil
 }
 
-// notice takes presence over from the page. The disk hears of it in steps, and
-// whenever it decides something.
+// notice takes presence over from the page. Who looks is not idle, though not at
+// work either. The disk hears of it in steps, and whenever it decides something.
 func (r Record) notice(e tick) (Record, []Effect) {
-	if !e.human.After(r.Book.HumanAt) {
+	alive := e.human
+	if e.watching {
+		alive = e.now
+	}
+	if !alive.After(r.Book.IdleSince) {
 		return r, nil
 	}
 	due, ok := r.reminderDue()
-	if r.Book.Reminded == 0 && e.human.Sub(r.Book.HumanAt) < presenceStep && (!ok || e.now.Before(due)) && e.now.Before(r.Deadline) {
+	decides := r.Book.Reminded > 0 || ok && !e.now.Before(due) || !e.now.Before(r.Deadline)
+	if alive.Sub(r.Book.IdleSince) < presenceStep && !decides {
 		return r, nil
 	}
-	return r.awake(e.human), []Effect{save}
+	r = r.awake(e.human)
+	r.Book.IdleSince = later(r.Book.IdleSince, alive)
+	return r, []Effect{save}
 }
 
 // timeOut is the end by the clock, unless a person is in the middle of it: a

@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -94,6 +95,44 @@ func TestPresenceResetsReminders(t *testing.T) {
 		wantTold(t, h, "started")
 		pass(time.Second)
 		wantTold(t, h, "started", "reminder")
+	})
+}
+
+func TestWhoOnlyLooksIsNotReminded(t *testing.T) {
+	inTime(t, nil, func(t *testing.T, h *house) {
+		rec := h.begin(StartOptions{})
+		h.stage.watch(true)
+		pass(14*time.Minute + time.Second)
+		wantTold(t, h, "started")
+		if _, err := h.Finish(t.Context(), Agent, rec.ID, false); err != nil {
+			t.Errorf("who looks without a touch keeps the agent out: %v", err)
+		}
+	})
+}
+
+func TestOldOnesAreForgottenAndRunningOnesAreNot(t *testing.T) {
+	inTime(t, &Options{Keep: 7 * 24 * time.Hour}, func(t *testing.T, h *house) {
+		ctx, stop := context.WithCancel(t.Context())
+		swept := make(chan struct{})
+		go func() {
+			h.Run(ctx)
+			close(swept)
+		}()
+		old := h.begin(StartOptions{})
+		_, err := h.Finish(t.Context(), Owner, old.ID, false)
+		must(t, err)
+		pass(7*24*time.Hour - time.Minute)
+		young := h.begin(StartOptions{})
+		h.get(old.ID)
+		pass(2 * time.Hour)
+		_, err = h.Get(old.ID)
+		wantCode(t, err, "NOT_FOUND")
+		h.get(young.ID)
+		if page, err := h.List(t.Context(), Filter{}); err != nil || len(page.Handoffs) != 1 || page.Next != "" {
+			t.Errorf("%+v, %v", page, err)
+		}
+		stop()
+		<-swept
 	})
 }
 
