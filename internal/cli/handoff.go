@@ -72,7 +72,7 @@ and a "done" before that goes back to the person.`,
 				}
 			}
 			var err error
-			if req.TimeoutMS, err = span("--timeout", timeout); err != nil {
+			if req.TimeoutMS, err = parseSpan("--timeout", timeout); err != nil {
 				return err
 			}
 			return drive(cmd.Context(), a, "handing over", func(ctx context.Context, c *api.Client) (*api.Handoff, error) {
@@ -124,7 +124,7 @@ if it was finished, 4 if it was stopped or ran out of time, and 6 if it is still
 running when --timeout is over.`,
 		Example: "  tapin handoff wait\n  tapin handoff wait --timeout 5m", Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			most, err := span("--timeout", timeout)
+			most, err := parseSpan("--timeout", timeout)
 			if err != nil {
 				return err
 			}
@@ -192,7 +192,7 @@ func (a *app) handoffExtend() *cobra.Command {
 			if n := len(args); n > 0 && !strings.HasPrefix(args[n-1], "hof_") {
 				args, more = args[:n-1], args[n-1]
 			}
-			ms, err := span("TIME", more)
+			ms, err := parseSpan("TIME", more)
 			if err != nil {
 				return err
 			}
@@ -316,8 +316,8 @@ func (a *app) tellHandoff(h *api.Handoff) {
 // bare is an address as people say it.
 func bare(url string) string { return strings.TrimPrefix(url, "https://") }
 
-// span reads a length of time in milliseconds; none is 0.
-func span(name, text string) (int64, error) {
+// parseSpan reads a length of time in milliseconds; none is 0.
+func parseSpan(name, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}

@@ -3,6 +3,7 @@ package handoff
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"tapin/internal/fault"
@@ -77,4 +78,26 @@ func (r *Room) isOpen(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.open[id] != nil
+}
+
+// ParkAll parks what runs, because tapin is told to stop: the browsers go, and
+// whoever was asked can still help once it is back.
+func (r *Room) ParkAll(ctx context.Context) {
+	r.mu.Lock()
+	var all []*live
+	for _, l := range r.open {
+		if l.running {
+			all = append(all, l)
+		}
+	}
+	r.mu.Unlock()
+	var each sync.WaitGroup
+	for _, l := range all {
+		each.Go(func() {
+			if _, err := r.apply(ctx, l, park{by: Owner, now: wallClock()}); err != nil {
+				r.log.Warn("a hand-off could not be parked", "handoff", l.id, "error", err)
+			}
+		})
+	}
+	each.Wait()
 }

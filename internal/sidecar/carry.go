@@ -65,16 +65,3 @@ func (c carried) Apply(ctx context.Context, id string, e logins.Envelope, o apis
 	}
 	return out, nil
 }
-
-// inventory is the saved logins with somebody to look at their sites.
-type inventory struct {
-	*logins.Room
-	look logins.Checker
-}
-
-var _ apiserver.Contexts = inventory{}
-
-// Check looks whether a saved login still works.
-func (i inventory) Check(ctx context.Context, name string) (logins.Checked, error) {
-	return i.Room.CheckNow(ctx, name, i.look)
-}

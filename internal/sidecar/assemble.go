@@ -1,0 +1,202 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"net"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tapin/internal/apiserver"
+	"tapin/internal/config"
+	"tapin/internal/egress"
+	"tapin/internal/event"
+	"tapin/internal/fault"
+	"tapin/internal/handoff"
+	"tapin/internal/logins"
+	"tapin/internal/page"
+	"tapin/internal/session"
+	"tapin/internal/taskrun"
+	"tapin/internal/vault"
+)
+
+// sidecar is everything that was assembled.
+type sidecar struct {
+	opts     Options
+	server   *apiserver.Server
+	sessions *session.Host
+	handoffs *handoff.Room
+	runs     *taskrun.Room
+	logins   *logins.Room
+	schedule *event.Schedule
+	pump     *event.Pump
+	journal  *event.Journal
+	feed     *event.Feed
+	warmUp   func()
+
+	closers []func() error // of what was opened, in that order
+}
+
+// close closes what was opened, the last first.
+func (s *sidecar) close() error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i]())
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}
+
+// assemble makes the rooms and shows them to each other. When it fails nothing
+// is left open.
+func assemble(ctx context.Context, o Options, control string) (*sidecar, error) {
+	s := &sidecar{opts: o, schedule: event.NewSchedule()}
+	if err := s.build(ctx, control); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *sidecar) build(ctx context.Context, control string) error {
+	o, started := s.opts, time.Now()
+	epoch, err := o.Home.Counter("epoch")
+	if err != nil {
+		return err
+	}
+	own, err := readTokens(o.Home)
+	if err != nil {
+		return err
+	}
+	providers := newProviders(o, epoch)
+	s.warmUp = providers.warmUp
+	guard, look := policy(o.Config, control), page.Look{Locale: o.Config.Browser.Locale, Timezone: o.Config.Browser.Timezone}
+	keys, err := s.openLogins(ctx, &checker{providers: providers.get, policy: guard, look: look})
+	if err != nil {
+		return err
+	}
+	if err := s.openFeed(); err != nil {
+		return err
+	}
+	at := &stage{}
+	if err := s.openHandoffs(at, keys); err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	s.sessions, err = session.New(session.Deps{
+		Home: o.Home, Pump: s.pump, Schedule: s.schedule, Journal: s.journal, Providers: providers.get,
+		Claims: s.handoffs, Saved: saved{s.logins}, Sealer: keys, Credentials: keys,
+	}, &session.Options{
+		Max:       o.Config.MaxSessions,
+		Timeout:   o.Config.Integrations.Browserbase.DefaultTimeout.Std(),
+		Policy:    guard,
+		Look:      look,
+		Downloads: filepath.Join(o.Home.Path(), "downloads"),
+		Uploads:   config.Under(o.Home.Path(), o.Config.Uploads),
+		OnBlock:   countBlocks(registry),
+		OnEnd: func(id, _, reason string) {
+			s.handoffs.SessionEnded(context.WithoutCancel(ctx), id, reason)
+		},
+		Logger: o.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	at.sessions = s.sessions
+	s.server = apiserver.New(apiserver.Deps{
+		Sessions: apiserver.From(s.sessions), Handoffs: s.handoffs, Runs: s.runs,
+		Contexts: s.logins, Live: carried{s.sessions}, Porter: keys,
+		Feed: s.feed, Journal: s.journal, Cleaner: s.sessions,
+		Tokens: &tokens{own: own, home: o.Home, log: o.Logger}, Registry: registry,
+		Version: o.Version, Provider: string(o.Config.Provider), StartedAt: started, Logger: o.Logger,
+	}, nil)
+	return nil
+}
+
+func (s *sidecar) openFeed() (err error) {
+	if s.feed, err = event.OpenFeed(s.opts.Home, nil); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.feed.Close)
+	s.pump = event.NewPump(s.feed, s.opts.Home, &event.PumpOptions{Logger: s.opts.Logger})
+	s.journal = event.NewJournal(s.opts.Home, &event.JournalOptions{Days: days(s.opts.Config.Retention.Journal)})
+	s.closers = append(s.closers, s.journal.Close)
+	return nil
+}
+
+// openLogins opens the vault and what it keeps. Each asks the other: the logins
+// are sealed, and a credential may be used on the site that the saved login of
+// its name is for.
+func (s *sidecar) openLogins(ctx context.Context, look logins.Checker) (*vault.Vault, error) {
+	var opts vault.Options
+	if s.opts.Vault != nil {
+		opts = *s.opts.Vault
+	}
+	if opts.Logger == nil {
+		opts.Logger = s.opts.Logger
+	}
+	opts.Saved = func(name string) (string, error) {
+		login, err := s.logins.Get(context.WithoutCancel(ctx), name)
+		if errors.Is(err, fault.NotFound) {
+			err = nil
+		}
+		return login.Domain, err
+	}
+	keys, err := vault.Open(ctx, s.opts.Home, &opts)
+	if err != nil {
+		return nil, err
+	}
+	manifest := config.Under(s.opts.Home.Path(), s.opts.Config.Integrations.Browserbase.ContextStore)
+	s.logins = logins.New(s.opts.Home, keys, &logins.Options{Manifest: manifest, Checker: look, Logger: s.opts.Logger})
+	return keys, nil
+}
+
+func (s *sidecar) openHandoffs(at handoff.Stage, keys handoff.Sealer) (err error) {
+	timers := s.opts.Config.Integrations.Browserbase
+	keep := s.opts.Config.Retention.Handoffs.Std()
+	if s.runs, err = taskrun.New(s.opts.Home, s.pump, &taskrun.Options{Keep: keep, Logger: s.opts.Logger}); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.runs.Close)
+	remind := []time.Duration{timers.IdleWarning.Std()}
+	if given := s.opts.Config.Notify.RemindAt; given != nil {
+		remind = make([]time.Duration, 0, len(given))
+		for _, d := range given {
+			remind = append(remind, d.Std())
+		}
+	}
+	s.handoffs, err = handoff.New(handoff.Deps{
+		Home: s.opts.Home, Pump: s.pump, Schedule: s.schedule, Journal: s.journal, Stage: at, Evidence: s.runs, Sealer: keys,
+	}, &handoff.Options{Timeout: timers.HandoffTimeout.Std(), RemindAt: remind, Keep: keep, Logger: s.opts.Logger})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.handoffs.Close)
+	return nil
+}
+
+// policy is what pages may reach: as configured, and never ourselves.
+func policy(c *config.Config, control string) egress.Policy {
+	p := egress.Policy{BlockPrivate: c.Egress.BlockPrivate, Allow: c.Egress.Allow}
+	for _, address := range []string{control, c.Listen.Public} {
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			continue
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil && n != 0 {
+			p.OwnPorts = append(p.OwnPorts, uint16(n))
+		}
+	}
+	return p
+}
+
+// days is a time in whole days, rounded up; 0 means for ever and is less than none.
+func days(d config.Duration) int {
+	const day = 24 * time.Hour
+	if d <= 0 {
+		return -1
+	}
+	return int((d.Std() + day - 1) / day)
+}
