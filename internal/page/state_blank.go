@@ -24,6 +24,9 @@ import (
 // script runs in it and nothing is loaded by it.
 const blankDocument = `<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src 'none'">`
 
+// stateSource is the part of the engine that blank documents need.
+var stateSource = readEngine("engine/6-*.js")
+
 // blanks shows blank documents under any origin, in one target. The requests
 // for them are answered by us: the site's server hears nothing.
 type blanks struct {
@@ -61,7 +64,7 @@ func (t *Tabs) helper(ctx context.Context) (*blanks, error) {
 		cdp.Step{Method: network.Enable.Method, Params: network.EnableParams{}},
 		// A worker of the site must neither answer for it nor hear of us.
 		cdp.Step{Method: network.SetBypassServiceWorker.Method, Params: network.SetBypassServiceWorkerParams{Bypass: true}},
-		install(), goOn())
+		installSource(stateSource), goOn())
 	if err == nil {
 		err = b.intercept(ctx)
 	}
@@ -206,8 +209,32 @@ func (b *blanks) close(ctx context.Context, t *Tabs) {
 	if got, err := proto.Call(ctx, b.session, cdppage.Navigate, cdppage.NavigateParams{URL: "about:blank"}); err == nil {
 		_ = b.life.await(ctx, got.LoaderID, "commit")
 	}
-	_, _ = proto.Call(ctx, b.session, cdppage.ResetNavigationHistory, proto.Empty{})
+	b.forgetHistory(ctx)
 	_, _ = proto.Call(ctx, b.session, fetch.Disable, proto.Empty{})
+}
+
+// forgetHistory leaves nothing to go back to. The document tells that it is
+// there a moment before the browser has it in its history, and until then the
+// history cannot be cut; no event says when.
+func (b *blanks) forgetHistory(ctx context.Context) {
+	for {
+		_, err := proto.Call(ctx, b.session, cdppage.ResetNavigationHistory, proto.Empty{})
+		var history cdppage.GetNavigationHistoryResult
+		if err == nil {
+			history, err = proto.Call(ctx, b.session, cdppage.GetNavigationHistory, proto.Empty{})
+		}
+		if err == nil && len(history.Entries) == 1 && history.Entries[0].URL == "about:blank" {
+			return
+		}
+		if _, refused := errors.AsType[*cdp.Error](err); err != nil && !refused {
+			return // there is nobody to ask any more
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // place is whose storage a document sees.

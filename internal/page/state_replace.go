@@ -326,8 +326,8 @@ func (r *replacement) putBack(ctx context.Context, op string, cause error) error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackWithin)
 	defer cancel()
 	err := r.undo(ctx)
-	failed := fault.Of(cause)
-	code := failed.Code
+	cause = silent("", cause)
+	code := fault.Of(cause).Code
 	if code == fault.Internal {
 		code = fault.InvalidRequest
 	}

@@ -267,3 +267,40 @@ func FuzzTextOnItsWayIsReadOrRefused(f *testing.F) {
 		}
 	})
 }
+
+func TestHostileDatabasesAreLeftOutOneByOne(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	site := newBank(t, false, nil)
+	v := newVisitor(t, site)
+	row := func(value string) string {
+		return `{"name":"N","version":1,"stores":[{"name":"s","keyPath":null,"autoIncrement":false,"indexes":[],"rows":[["k",` + value + `]]}]}`
+	}
+	bad := []string{
+		`null`, `1`, `"text"`, `[]`, `{}`, `{"name":"N","version":0,"stores":[]}`, `{"name":"N","version":-1,"stores":[]}`, `{"name":"N","version":1e300,"stores":[]}`,
+		`{"name":"N","version":1}`, `{"name":"N","version":1,"stores":[{}]}`, `{"name":{"w":"!"},"version":1,"stores":[]}`,
+		`{"name":"N","version":1,"stores":[{"name":"s","keyPath":"not a path","autoIncrement":false,"indexes":[],"rows":[]}]}`,
+		`{"name":"N","version":1,"stores":[{"name":"s","keyPath":null,"autoIncrement":false,"indexes":[],"rows":[]},{"name":"s","keyPath":null,"autoIncrement":false,"indexes":[],"rows":[]}]}`,
+		`{"name":"N","version":1,"stores":[{"name":"s","keyPath":null,"autoIncrement":false,"indexes":[{"name":"i","keyPath":"x","unique":true,"multiEntry":false}],"rows":[["a",{"o":["x",1]}],["b",{"o":["x",1]}]]}]}`,
+		row(`{"r":9}`), row(`{"r":"length"}`), row(`{"zz":1}`), row(`{"toString":1}`), row(`{"v":["constructor",{"b":[""]},0,0]}`), row(`{"v":["Int8Array",{"b":[""]},5,5]}`),
+		row(`{"b":["AAAA",1e18]}`), row(`{"b":["not base64"]}`), row(`{"x":["(","g"]}`), row(`{"x":["a","zz"]}`), row(`{"i":"1e5"}`), row(`{"a":[-1]}`),
+		row(strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000)),
+	}
+	for i := range bad {
+		bad[i] = strings.ReplaceAll(bad[i], `"N"`, fmt.Sprintf(`"d%d"`, i))
+	}
+	st := browser.State{Origins: []browser.OriginState{{Origin: site.at("bank.test"), Databases: []byte("[" + strings.Join(append(bad, strings.ReplaceAll(row("1"), `"N"`, `"good"`)), ",") + "]")}}}
+	got := v.restore(ctx, t, st)
+	left := 0
+	for _, s := range got.Skipped {
+		var n int
+		if _, err := fmt.Sscanf(strings.TrimPrefix(s, site.at("bank.test")+": "), "%d databases were left out", &n); err != nil {
+			t.Errorf("told %q", s)
+		}
+		left += n
+	}
+	names := v.open(ctx, t, site.at("bank.test")+"/").Eval(ctx, t, "indexedDB.databases().then(l => l.map(d => d.name).sort().join())")
+	if got.Databases != 1 || left != len(bad) || names != "good" {
+		t.Errorf("restored %+v; there is %q", got, names)
+	}
+}

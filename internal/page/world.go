@@ -26,13 +26,13 @@ var errWorldGone = errors.New("the page moved on meanwhile")
 
 // engineSource is the engine: the files of engine/, in the order of their names,
 // as one script. Each is idempotent, as a document may get it twice.
-var engineSource = readEngine()
+var engineSource = readEngine("engine/*.js")
 
 //go:embed engine/*.js
 var engineFiles embed.FS
 
-func readEngine() string {
-	names, err := fs.Glob(engineFiles, "engine/*.js")
+func readEngine(pattern string) string {
+	names, err := fs.Glob(engineFiles, pattern)
 	if err != nil {
 		panic(err) // the pattern is a constant
 	}
@@ -55,10 +55,12 @@ func (e *thrown) Error() string { return "the page's engine failed: " + e.text }
 
 // install is the step that puts the engine into every document of a session,
 // also those that are there already.
-func install() cdp.Step {
+func install() cdp.Step { return installSource(engineSource) }
+
+func installSource(source string) cdp.Step {
 	now := true
 	return cdp.Step{Method: cdppage.AddScriptToEvaluateOnNewDocument.Method, Params: cdppage.AddScriptToEvaluateOnNewDocumentParams{
-		Source: engineSource, WorldName: worldName, RunImmediately: &now,
+		Source: source, WorldName: worldName, RunImmediately: &now,
 	}}
 }
 

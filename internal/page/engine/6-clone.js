@@ -7,9 +7,10 @@
 (tapin => {
   if (tapin.clone) return
 
-  const views = Object.fromEntries(['Int8Array', 'Uint8Array', 'Uint8ClampedArray', 'Int16Array', 'Uint16Array', 'Int32Array', 'Uint32Array',
-    'Float16Array', 'Float32Array', 'Float64Array', 'BigInt64Array', 'BigUint64Array', 'DataView'].map(name => [name, globalThis[name]]))
-  const errors = { Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError }
+  // Without a prototype: what is looked up in them comes from outside.
+  const views = Object.assign(Object.create(null), Object.fromEntries(['Int8Array', 'Uint8Array', 'Uint8ClampedArray', 'Int16Array', 'Uint16Array', 'Int32Array', 'Uint32Array',
+    'Float16Array', 'Float32Array', 'Float64Array', 'BigInt64Array', 'BigUint64Array', 'DataView'].map(name => [name, globalThis[name]])))
+  const errors = Object.assign(Object.create(null), { Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError })
 
   // Uncarried is thrown for what cannot leave its browser, such as a CryptoKey.
   class Uncarried { constructor(kind) { this.kind = kind } }
@@ -101,7 +102,7 @@
         case 'n': return Number(v)
         case 'i': return BigInt(v)
         case 'w': return untext(p)
-        case 'r': if (!(v in met)) throw new Error('unknown reference'); return met[v]
+        case 'r': if (!Number.isInteger(v) || v < 0 || v >= met.length) throw new Error('unknown reference'); return met[v]
         case 'o': return fill(keep({}), v)
         case 'a': { const out = keep([]); out.length = v[0]; return fill(out, v.slice(1)) }
         case 'm': { const out = keep(new Map()); for (let i = 0; i < v.length; i += 2) { const k = take(v[i]); out.set(k, take(v[i + 1])) } return out }
