@@ -124,14 +124,12 @@ func (s *Session) closeGate(handoff string) (bool, error) {
 	return false, fault.New(fault.HandoffActive, "", "this browser is already handed over").With("handoff_id", s.lease.handoff)
 }
 
-func (s *Session) openGate(handoff string) bool {
+func (s *Session) openGate(handoff string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lease.handoff != handoff {
-		return false
+	if s.lease.handoff == handoff {
+		s.lease = lease{}
 	}
-	s.lease = lease{}
-	return true
 }
 
 // drain takes the turn, and cuts off whoever does not give it back in time.
