@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -285,4 +286,52 @@ func TestAFullDiskRefusesAndGivesTheWheelBack(t *testing.T) {
 		t.Error("something changed")
 	}
 	full = false
+}
+
+func TestTheListIsReadPageByPage(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	var ids []string // newest first
+	for i := range 7 {
+		rec := h.begin(StartOptions{Reason: Reasons()[i%2]})
+		ids = append([]string{rec.ID}, ids...)
+		if i < 6 {
+			_, err := h.Finish(t.Context(), Owner, rec.ID, false)
+			must(t, err)
+		}
+	}
+	for name, tt := range map[string]struct {
+		f    Filter
+		want []string
+	}{
+		"all":           {Filter{}, ids},
+		"by twos":       {Filter{Limit: 2}, ids},
+		"what runs":     {Filter{Status: Running}, ids[:1]},
+		"what is over":  {Filter{Status: Finished, Limit: 4}, ids[1:]},
+		"one reason":    {Filter{Reason: SecondFactor, Limit: 2}, []string{ids[1], ids[3], ids[5]}},
+		"one session":   {Filter{SessionID: aSession}, ids},
+		"another one":   {Filter{SessionID: "ses_9"}, nil},
+		"a run's":       {Filter{RunID: "run_1"}, nil},
+		"what is wrong": {Filter{Status: Finished, Reason: Captcha}, nil},
+	} {
+		var got []string
+		for pages := 0; ; pages++ {
+			page, err := h.List(t.Context(), tt.f)
+			must(t, err)
+			for _, rec := range page.Handoffs {
+				got = append(got, rec.ID)
+			}
+			if tt.f.Cursor = page.Next; page.Next == "" {
+				break
+			}
+			if pages > 10 {
+				t.Fatalf("%s has no end", name)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+	}
+	_, err := h.List(t.Context(), Filter{Cursor: "first"})
+	wantCode(t, err, fault.InvalidRequest)
 }

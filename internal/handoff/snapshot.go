@@ -1,7 +1,6 @@
 package handoff
 
 import (
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,20 +26,24 @@ func snapshot(o page.Observation, at time.Time) Snapshot {
 	}
 }
 
-// bareURL drops what may carry a secret. An address that cannot be read is
-// kept up to where a query could begin.
+// bareURL drops what may carry a secret: userinfo, query and fragment, and all
+// of an address that is its own content. It goes by the marks alone, so that an
+// address that nobody can parse is bare too.
 func bareURL(s string) string {
-	u, err := url.Parse(s)
-	if err != nil || u.Opaque != "" {
-		s, _, _ = strings.Cut(s, "?")
-		s, _, _ = strings.Cut(s, "#")
-		if scheme, _, ok := strings.Cut(s, ":"); ok && (scheme == "data" || scheme == "javascript") {
-			return scheme + ":"
-		}
-		return clip(s, 2048)
+	s, _, _ = strings.Cut(s, "?")
+	s, _, _ = strings.Cut(s, "#")
+	scheme, _, ok := strings.Cut(s, ":")
+	if scheme = strings.ToLower(strings.TrimSpace(scheme)); ok && (scheme == "data" || scheme == "javascript") {
+		return scheme + ":"
 	}
-	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
-	return clip(u.String(), 2048)
+	if before, rest, ok := strings.Cut(s, "//"); ok {
+		host, path, slash := strings.Cut(rest, "/")
+		host = host[strings.LastIndex(host, "@")+1:]
+		if s = before + "//" + host; slash {
+			s += "/" + path
+		}
+	}
+	return clip(s, 2048)
 }
 
 // names is a set of names: concealed, sorted, each once.

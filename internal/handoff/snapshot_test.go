@@ -2,10 +2,12 @@ package handoff
 
 import (
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -100,6 +102,8 @@ func TestAddressesAreBareWhateverTheirForm(t *testing.T) {
 		"about:blank#x":                    "about:blank",
 		"data:text/html,<b>secret</b>":     "data:",
 		"javascript:secret":                "javascript:",
+		"https://u:p@a.example/%zz?x":      "https://a.example/%zz",
+		"blob:https://u:p@a.example/1":     "blob:https://a.example/1",
 		"blob:https://a.example/1?x":       "blob:https://a.example/1",
 		"https://a.example/%zz?secret#abc": "https://a.example/%zz",
 	} {
@@ -118,7 +122,10 @@ func FuzzBareURL(f *testing.F) {
 		if strings.ContainsAny(got, "?#") {
 			t.Errorf("%q became %q", s, got)
 		}
-		if again := bareURL(got); len(got) < 2000 && again != got {
+		if u, err := url.Parse(got); err == nil && u.User != nil {
+			t.Errorf("%q became %q, with a name in it", s, got)
+		}
+		if again := bareURL(got); utf8.RuneCountInString(got) <= 2048 && again != got {
 			t.Errorf("%q became %q, then %q", s, got, again)
 		}
 	})
