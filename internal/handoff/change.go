@@ -16,6 +16,7 @@ const (
 	// effectWithin bounds one effect: a browser that does not answer must not
 	// keep the news of an end from those who wait for it.
 	effectWithin = 15 * time.Second
+	unparkWithin = time.Minute // a new browser, and the page in it
 	retryAfter   = 5 * time.Second
 )
 
@@ -177,7 +178,11 @@ func (r *Room) show(l *live, settled bool) {
 
 // carryOut does one thing, which may have been done before.
 func (r *Room) carryOut(ctx context.Context, l *live, e Effect) error {
-	ctx, cancel := context.WithTimeout(ctx, effectWithin)
+	within := effectWithin
+	if e == unparkBrowser {
+		within = unparkWithin
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	rec, stage := &l.rec, r.deps.Stage
 	var err error
