@@ -57,6 +57,7 @@ func (b *book) update(ctx context.Context, change func(*document) (*document, er
 	}
 	defer unlock()
 	for range bookTries {
+		b.at("manifest read")
 		before, err := os.ReadFile(path) //nolint:gosec // the owner chooses where the manifest is
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return b.failed("read", err)

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"filippo.io/age"
 	"filippo.io/age/armor"
@@ -470,6 +472,17 @@ func TestAnEnvelopeCostsNoMoreThanItsSize(t *testing.T) {
 	if _, err := Export(large, ExportOptions{Origin: origin}); !errors.Is(err, fault.PayloadTooLarge) {
 		t.Errorf("10 MB and more: %v", err)
 	}
+}
+
+func TestKeysAreComparedByTheUnitsOfUTF16(t *testing.T) {
+	t.Parallel()
+	text := rapid.StringOf(rapid.SampledFrom([]rune{'a', 'b', 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF}))
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := text.Draw(t, "a"), text.Draw(t, "b")
+		if got, want := compareUTF16(a, b), slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b))); got != want {
+			t.Fatalf("%q and %q: %d, not %d", a, b, got, want)
+		}
+	})
 }
 
 // porter seals as the vault does. The vault of this home opens what is its own.

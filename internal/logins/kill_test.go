@@ -29,7 +29,7 @@ const (
 )
 
 // inside are the steps of the write itself, from the first file to the last.
-var inside = []string{"previous", "sealed", "record", "manifest temp", "manifest compare", "manifest renamed"}
+var inside = []string{"previous", "sealed", "record", "manifest read", "manifest temp", "manifest compare", "manifest renamed"}
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(writerHome); dir != "" {
@@ -271,6 +271,47 @@ func TestWhatAKillInterruptsIsFinishedAtTheNextStart(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestASaveThatIsCutOffAnywhereLeavesALogin(t *testing.T) {
+	t.Parallel()
+	for stopAt := 1; ; stopAt++ {
+		r := newRoom(t, seed)
+		save(t, r, "chase", "ses_1", "old")
+		must(t, r.Release(t.Context(), "chase", "ses_1"))
+		_, _, err := r.Checkout(t.Context(), "chase", "ses_2")
+		must(t, err)
+		must(t, os.WriteFile(r.Manifest(), []byte(seed), 0o600)) // so that there is something to write
+		var steps []string
+		r.at = func(step string) {
+			if steps = append(steps, step); len(steps) == stopAt {
+				panic(cutOff{})
+			}
+		}
+		cut := interrupted(t, r, func(r *Room) error {
+			_, err := r.Save(context.Background(), "chase", "ses_2", sample("new"), SaveOptions{})
+			return err
+		})
+		again := New(r.home, r.vault, nil)
+		_, err = again.Reconcile(t.Context(), nil)
+		must(t, err)
+		got, found, err := again.Checkout(t.Context(), "chase", "ses_3")
+		must(t, err)
+		if state := plain(got); !found || state != plain(sample("old")) && state != plain(sample("new")) || !cut && state != plain(sample("new")) {
+			t.Errorf("cut off at %v: found %v", steps, found)
+		}
+		if e := entriesOf(t, read(t, r.Manifest())); len(e) != 2 || e[1].Notes != "Primary checking" {
+			t.Errorf("cut off at %v: the manifest says %+v", steps, e)
+		}
+		if !cut {
+			for _, step := range inside {
+				if !slices.Contains(steps, step) {
+					t.Errorf("a save has no step %q: %v", step, steps)
+				}
+			}
+			return
+		}
 	}
 }
 
