@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -68,6 +69,12 @@ func readDocument(file string, data []byte) (_ *document, err error) {
 		d.bom, data = "\ufeff", rest
 	}
 	d.lines = strings.SplitAfter(string(data), "\n")
+	for i, line := range d.lines {
+		// Lines are counted by us and by the parser, and must be the same.
+		if at := strings.IndexFunc(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), unprintable); at >= 0 {
+			return nil, d.broken(i+1, at+1, "here is something that is not text")
+		}
+	}
 	defer func() {
 		// The parser is given whatever a person saved; its panic is their typo.
 		if recover() != nil {
@@ -92,6 +99,10 @@ func readDocument(file string, data []byte) (_ *document, err error) {
 		return d, nil
 	}
 	return d, d.unfold(d.root, nil)
+}
+
+func unprintable(r rune) bool {
+	return r < ' ' && r != '\t' || r == 0x7f || r == utf8.RuneError || r == 0x85 || r == 0x2028 || r == 0x2029
 }
 
 func (d *document) String() string { return d.bom + strings.Join(d.lines, "") }
@@ -141,6 +152,9 @@ func (d *document) unfoldMap(members []*ast.MappingValueNode, node ast.Node, pat
 	for _, pair := range members {
 		if _, merge := pair.Key.(*ast.MergeKeyNode); merge {
 			continue
+		}
+		if strings.Contains(keyName(pair.Key), "\x00") { // what joins a path must not be in it
+			return d.brokenAt(pair.Key, "this key holds a character that no name has")
 		}
 		if err := d.unfold(pair.Value, within(path, keyName(pair.Key))); err != nil {
 			return err

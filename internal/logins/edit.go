@@ -34,7 +34,8 @@ func boolean(b bool) value {
 
 // set gives a path a value and returns the document that says so and is
 // otherwise the same. Maps on the way are made.
-func (d *document) set(v value, path ...string) (*document, error) {
+func (d *document) set(v value, path ...string) (_ *document, err error) {
+	defer d.notLost(path, &err)
 	if l, ok := d.leaves[key(path...)]; ok && l.kind == v.kind && l.text == v.text {
 		return d, nil
 	}
@@ -59,10 +60,16 @@ func (d *document) set(v value, path ...string) (*document, error) {
 }
 
 // remove takes a path out with all under it.
-func (d *document) remove(path ...string) (*document, error) {
+func (d *document) remove(path ...string) (_ *document, err error) {
+	defer d.notLost(path, &err)
 	pair, parent, flow, err := d.find(path)
-	if err != nil || pair == nil {
-		return d, err
+	switch {
+	case err != nil:
+		return nil, err
+	case pair == nil && d.has(key(path...)): // merged in from elsewhere
+		return nil, d.unchangeable(path)
+	case pair == nil:
+		return d, nil
 	}
 	next := d.clone()
 	if flow {
@@ -77,7 +84,8 @@ func (d *document) remove(path ...string) (*document, error) {
 }
 
 // rename gives the last part of a path another name.
-func (d *document) rename(name string, path ...string) (*document, error) {
+func (d *document) rename(name string, path ...string) (_ *document, err error) {
+	defer d.notLost(path, &err)
 	pair, _, _, err := d.find(path)
 	if err != nil {
 		return nil, err
@@ -106,6 +114,14 @@ func (d *document) under(path []string) map[string]leaf {
 		}
 	}
 	return out
+}
+
+// notLost turns a place that the parser told wrong into a refusal: a file that
+// a person wrote must not be able to end the process.
+func (d *document) notLost(path []string, err *error) {
+	if recover() != nil {
+		*err = d.unchangeable(path)
+	}
 }
 
 func (d *document) clone() *document {

@@ -94,6 +94,9 @@ func TestABrokenManifestIsReportedWithItsPlace(t *testing.T) {
 		"an alias of nothing":         {"contexts:\n  a: *b\n", ":2:", "anchor"},
 		"an alias inside itself":      {"a: &x [*x]\n", ":1:", "anchor"},
 		"a bomb of aliases":           {bomb(), ":", "too"},
+		"a NUL in a name":             {"contexts:\n  \"a\\0b\": {}\n", ":2:3", "no name has"},
+		"a lone carriage return":      {"contexts:\r  a: {}\n", ":1:10", "not text"},
+		"a byte that is no text":      {"contexts:\n  a\xff: {}\n", ":2:4", "not text"},
 		"longer than a manifest gets": {"# " + strings.Repeat("x", maxManifest), ":1:1", "1 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -471,6 +474,17 @@ func FuzzTheManifestReader(f *testing.F) {
 		}
 		if _, err := d.entries(); err != nil {
 			return
+		}
+		for _, name := range d.children("contexts") {
+			if gone, err := d.remove("contexts", name); err == nil && gone.has(key("contexts", name)) {
+				t.Fatalf("%q was removed and is there", name)
+			}
+			if renamed, err := d.rename("other-name", "contexts", name); err == nil && !renamed.has(key("contexts", "other-name")) {
+				t.Fatalf("%q was renamed and is gone", name)
+			}
+			if _, err := d.set(boolean(true), "contexts", name, "payment_approval", "auto_approve"); err != nil && fault.Of(err).Code == fault.Internal {
+				t.Fatal(err)
+			}
 		}
 		after, err := d.set(text("2026-01-01"), "contexts", "chase", "last_used")
 		if err != nil {
