@@ -25,7 +25,7 @@ import (
 const blankDocument = `<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src 'none'">`
 
 // stateSource is the part of the engine that blank documents need.
-var stateSource = readEngine("engine/6-*.js")
+var stateSource = readEngine("engine/6-state*.js")
 
 // blanks shows blank documents under any origin, in one target. The requests
 // for them are answered by us: the site's server hears nothing.
