@@ -207,10 +207,12 @@ func TestDownloadsArriveUnderTheirNames(t *testing.T) {
 		}
 		return ""
 	}
-	for range 2 {
+	for i := range 2 {
 		if nav, err := tab.Navigate(ctx, s.URL+"/report?token=canary", ""); err != nil || nav.Title != "home" {
 			t.Fatalf("a navigation that is a download gave %+v, %v", nav, err)
 		}
+		// The name goes to the one that has arrived first.
+		browsertest.Eventually(t, 10*time.Second, "it has arrived", func() bool { return state(i) == page.DownloadCompleted })
 	}
 	if _, err := tab.Navigate(ctx, s.URL+"/sneaky", ""); err != nil {
 		t.Fatal(err)

@@ -122,7 +122,6 @@ func TestWhatWasEntrustedStaysHiddenThroughCutsAndCrashes(t *testing.T) {
 
 func TestCredentialsThatCannotBeHadChangeNothing(t *testing.T) {
 	t.Parallel()
-	ctx := browsertest.Context(t)
 	site := signInPage(t)
 	for name, tt := range map[string]struct {
 		credentials session.Credentials
@@ -136,6 +135,7 @@ func TestCredentialsThatCannotBeHadChangeNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			ctx := browsertest.Context(t)
 			h := moveWith(t, place(t), site, session.Options{}, tt.credentials)
 			s, err := h.host.Start(ctx, session.StartOptions{URL: site.URL})
 			if err != nil {
