@@ -262,7 +262,6 @@ func TestAStalledLineIsNotWaitedForForEver(t *testing.T) {
 
 func TestErrorsDoNotRepeatTheAddress(t *testing.T) {
 	t.Parallel()
-	ctx := browsertest.Context(t)
 	for name, address := range map[string]string{
 		"nobody listens":   "ws://127.0.0.1:1/?apiKey=" + canary,
 		"no such name":     "wss://" + canary + ".invalid/devtools?apiKey=" + canary,
@@ -276,7 +275,7 @@ func TestErrorsDoNotRepeatTheAddress(t *testing.T) {
 			t.Parallel()
 			p, err := endpoint.New(secret.New(address), nil)
 			if err == nil {
-				_, err = p.Create(ctx, browser.Spec{ID: "ses_x-1"})
+				_, err = p.Create(browsertest.Context(t), browser.Spec{ID: "ses_x-1"})
 			}
 			if err == nil {
 				t.Fatal("it worked")

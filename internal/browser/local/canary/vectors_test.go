@@ -17,6 +17,7 @@ type vector struct {
 	window bool              // needs a window of its own, a frame will not do
 	blind  bool              // the page never learns the outcome
 	never  string            // why the browser opens no connection even when it may
+	moody  bool              // the browser leaves it when it finds the machine too busy
 
 	host string // how the canary is spelled; empty means both loopback addresses in turn
 	via  string // the canary's address; empty means 127.0.0.1
@@ -168,7 +169,7 @@ var departures = []vector{
 	{name: "icon", html: `<link rel="icon" href="http://@HOST@/a.png">`},
 	{name: "manifest", html: `<link rel="manifest" href="http://@HOST@/a.json">`, never: privately},
 	{name: "speculative prefetch", js: `rules('{"prefetch":[{"source":"list","urls":["http://@HOST@/"]}]}')`},
-	{name: "speculative prerender", js: `rules('{"prerender":[{"source":"list","urls":["http://@HOST@/"]}]}')`},
+	{name: "speculative prerender", js: `rules('{"prerender":[{"source":"list","urls":["http://@HOST@/"]}]}')`, moody: true},
 	{name: "federated login", js: `return navigator.credentials.get({identity: {providers: [{configURL: "https://@HOST@/a.json", clientId: "a"}]}})`},
 	{name: "source view opened by a page", js: `location = "view-source:http://@HOST@/"`, never: notForPages},
 	{name: "file opened by a page", js: `location = "file://@HOST@/etc/hostname"`, never: notForPages},
