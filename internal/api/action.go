@@ -284,6 +284,7 @@ type TabsAnswer struct {
 type SnapshotQuery struct {
 	MaxChars    int  `json:"max_chars,omitempty" min:"100" max:"1000000" doc:"Where to cut; what is in view comes first."`
 	Interactive bool `json:"interactive,omitempty" doc:"Only what can be acted on."`
+	Offset      *int `json:"offset,omitempty" min:"0" doc:"The line to go on from, counted from 1; 0 is all of it, what is in view first. With it, whatever is left out names its own offset."`
 }
 
 // SnapshotAnswer is the page as an outline with refs.

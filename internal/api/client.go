@@ -20,6 +20,10 @@ import (
 // ErrNotRunning says that nobody listens where the sidecar should.
 var ErrNotRunning = errors.New("tapin is not running")
 
+// ErrBroken says that the sidecar went away in the middle of a call: whether it
+// did what was asked is not known.
+var ErrBroken = errors.New("the connection to tapin broke")
+
 // ClientOptions adjust a client; nil means the defaults.
 type ClientOptions struct {
 	MaxResponse int64         // bytes of an answer; default 64 MiB
@@ -168,7 +172,7 @@ func (c *Client) read(resp *http.Response, op string) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, c.max+1))
 	if err != nil {
-		return nil, fault.New(fault.Busy, op, "the answer broke off: %w", bare(err))
+		return nil, fault.New(fault.Busy, op, "%w: the answer broke off: %w", ErrBroken, bare(err))
 	}
 	if int64(len(raw)) > c.max {
 		return nil, fault.New(fault.PayloadTooLarge, op, "the answer is over %d bytes", c.max).
@@ -186,7 +190,7 @@ func (c *Client) unreachable(ctx context.Context, op string, err error) error {
 	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
 		return fault.New(fault.Busy, "", "%w at %s", ErrNotRunning, c.base).WithHint("Start it with tapin up.")
 	}
-	return fault.New(fault.Busy, op, "the connection to tapin broke: %w", bare(err))
+	return fault.New(fault.Busy, op, "%w: %w", ErrBroken, bare(err))
 }
 
 // bare drops the method and address that net/http wraps around a cause.

@@ -137,6 +137,9 @@ func (c *Client) Snapshot(ctx context.Context, id string, q SnapshotQuery) (*Sna
 	if q.Interactive {
 		values.Set("interactive", "true")
 	}
+	if q.Offset != nil {
+		values.Set("offset", strconv.Itoa(*q.Offset))
+	}
 	return call[SnapshotAnswer](ctx, c, http.MethodGet, query(at(id, "snapshot"), values), nil, nil)
 }
 

@@ -11,7 +11,7 @@ func (s *Server) snapshot(c *call, q *api.SnapshotQuery) (*api.SnapshotAnswer, e
 	if err != nil {
 		return nil, err
 	}
-	outline, err := on.Snapshot(c.r.Context(), page.SnapshotOptions{MaxChars: q.MaxChars, Interactive: q.Interactive})
+	outline, err := on.Snapshot(c.r.Context(), page.SnapshotOptions{MaxChars: q.MaxChars, Interactive: q.Interactive, Offset: q.Offset})
 	if err != nil {
 		return nil, err
 	}

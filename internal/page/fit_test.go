@@ -46,6 +46,54 @@ func TestAnOutlineFitsAndCountsWhatItLeavesOut(t *testing.T) {
 	})
 }
 
+func TestAnOutlineIsReadOnFromItsGaps(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var lines []outlineLine
+		for i := range rapid.IntRange(0, 80).Draw(t, "lines") {
+			i++
+			lines = append(lines, outlineLine{
+				Depth: rapid.IntRange(0, 6).Draw(t, "depth"), Seen: rapid.Bool().Draw(t, "seen"),
+				Text: fmt.Sprintf("> %d %s", i, strings.Repeat("ä", rapid.IntRange(1, 60).Draw(t, "length"))),
+			})
+		}
+		limit := rapid.IntRange(3*leastChars, 3000).Draw(t, "limit")
+		seen := map[int]bool{}
+		for todo := []int{0}; len(todo) > 0; {
+			offset := todo[0]
+			todo = todo[1:]
+			text, truncated := fitFrom(lines, limit, offset)
+			if utf8.RuneCountInString(text) > limit {
+				t.Fatalf("%d characters, not %d", utf8.RuneCountInString(text), limit)
+			}
+			gaps := 0
+			for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+				var n, at int
+				if _, err := fmt.Sscanf(line, "… %d more (offset %d)", &n, &at); err == nil {
+					gaps++
+					if seen[at] {
+						continue
+					}
+					for i := at; i < at+n; i++ {
+						if i > len(lines) || i < offset {
+							t.Fatalf("a gap of %d at %d in %d lines", n, at, len(lines))
+						}
+					}
+					todo = append(todo, at)
+				} else if _, err := fmt.Sscanf(strings.TrimSpace(line), "> %d", &n); err == nil {
+					seen[n] = true
+				}
+			}
+			if truncated != (gaps > 0) || offset > 0 && offset <= len(lines) && !strings.Contains(text, fmt.Sprintf("> %d ", offset)) {
+				t.Fatalf("from %d, truncated %v:\n%s", offset, truncated, text)
+			}
+		}
+		if len(seen) != len(lines) {
+			t.Fatalf("%d of %d lines were reached", len(seen), len(lines))
+		}
+	})
+}
+
 func TestANumberIsNeverGivenTwice(t *testing.T) {
 	t.Parallel()
 	r := newRefs()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,10 @@ const leastChars = 100
 type SnapshotOptions struct {
 	MaxChars    int
 	Interactive bool // only what can be acted upon, a line each
+	// Offset asks for what stands from that line on, in the order of the
+	// document; lines count from 1, and 0 is all of it, what is in view first.
+	// Whoever gives it is told the offset of whatever is left out.
+	Offset *int
 }
 
 // Snapshot is the page in words. Each line is what something is, its state, its
@@ -59,6 +64,9 @@ func (t *Tab) Snapshot(ctx context.Context, o SnapshotOptions) (Snapshot, error)
 	if o.MaxChars == 0 {
 		o.MaxChars = defaultMaxChars
 	}
+	if o.Offset != nil && *o.Offset < 0 {
+		return Snapshot{}, fault.New(fault.InvalidRequest, "take a snapshot", "an offset of %d is before the beginning", *o.Offset)
+	}
 	if o.MaxChars < leastChars {
 		return Snapshot{}, fault.New(fault.InvalidRequest, "take a snapshot", "%d characters are too few; %d is the least", o.MaxChars, leastChars)
 	}
@@ -85,7 +93,11 @@ func (t *Tab) Snapshot(ctx context.Context, o SnapshotOptions) (Snapshot, error)
 			lines[i].Text = conceal(lines[i].Text)
 		}
 		shot = Snapshot{URL: conceal(here.URL), Title: conceal(here.Title)}
-		shot.Text, shot.Truncated = fit(lines, o.MaxChars)
+		if o.Offset == nil {
+			shot.Text, shot.Truncated = fit(lines, o.MaxChars)
+		} else {
+			shot.Text, shot.Truncated = fitFrom(lines, o.MaxChars, *o.Offset)
+		}
 		return nil
 	})
 	return shot, err
@@ -141,8 +153,12 @@ func (r *outliner) outline(ctx context.Context, f frame, visible *extent) ([]out
 		URL    string        `json:"url"`
 		Title  string        `json:"title"`
 	}
+	limit := r.opts.MaxChars
+	if r.opts.Offset != nil {
+		limit = wholeOutline
+	}
 	args := map[string]any{
-		"frame": f.order, "from": r.tab.refs.from(f.id, r.tab.known), "max": r.opts.MaxChars, "interactive": r.opts.Interactive,
+		"frame": f.order, "from": r.tab.refs.from(f.id, r.tab.known), "max": limit, "interactive": r.opts.Interactive,
 	}
 	if visible != nil {
 		args["clip"] = visible
@@ -208,26 +224,95 @@ func (r *outliner) child(in frame, number int) (frame, bool) {
 	return frame{}, false
 }
 
+// wholeOutline is how much of a frame is read where lines are counted: a line
+// that is not read cannot be.
+const wholeOutline = 1_000_000
+
 // gapChars is the most that a line about left-out lines takes.
 const gapChars = 20
+
+// offsetChars is the most that its offset takes beside that.
+const offsetChars = 20
+
+// fitFrom is fit from a line on, and says at which line each gap begins. Where
+// one reads on, the viewport means nothing any more.
+func fitFrom(lines []outlineLine, limit, offset int) (text string, truncated bool) {
+	at := 0
+	for len(lines) > 0 && at+max(1, lines[0].More) < offset {
+		at += max(1, lines[0].More)
+		lines = lines[1:]
+	}
+	if offset > 0 {
+		lines = slices.Clone(lines)
+		for i := range lines {
+			lines[i].Seen = false
+		}
+	}
+	return fitting{limit: limit, gap: gapChars + offsetChars, line: at, numbered: true}.text(lines)
+}
 
 // fit makes a text of the lines, no longer than the limit: those in view first,
 // then the others from the top on, all in the order of the document. Where lines
 // are left out it says how many.
 func fit(lines []outlineLine, limit int) (text string, truncated bool) {
+	return fitting{limit: limit, gap: gapChars}.text(lines)
+}
+
+// fitting is one way to make a text of lines.
+type fitting struct {
+	limit    int
+	gap      int // the most that a line about left-out lines takes
+	line     int // the number of the first line
+	numbered bool
+}
+
+func (f fitting) text(lines []outlineLine) (text string, truncated bool) {
+	chosen, truncated := f.choose(lines)
+	var out strings.Builder
+	gap, at := 0, f.line
+	flush := func() {
+		switch {
+		case gap > 0 && f.numbered:
+			fmt.Fprintf(&out, "… %d more (offset %d)\n", gap, at-gap+1)
+		case gap > 0:
+			fmt.Fprintf(&out, "… %d more\n", gap)
+		}
+		gap = 0
+	}
+	for i, l := range lines {
+		if !chosen[i] {
+			gap += max(1, l.More)
+			at += max(1, l.More)
+			continue
+		}
+		flush()
+		at++
+		out.WriteString(strings.Repeat("  ", l.Depth))
+		out.WriteString(l.Text)
+		out.WriteByte('\n')
+	}
+	flush()
+	return strings.TrimSuffix(out.String(), "\n"), truncated
+}
+
+// choose tells which lines have room.
+func (f fitting) choose(lines []outlineLine) (chosen []bool, truncated bool) {
 	size := func(l outlineLine) int { return utf8.RuneCountInString(l.Text) + 2*l.Depth + 1 }
 	total := 0
 	for _, l := range lines {
 		total += size(l)
 		truncated = truncated || l.More > 0
 	}
-	truncated = truncated || total > limit
-	chosen := make([]bool, len(lines))
-	left := limit - gapChars
+	truncated = truncated || total > f.limit
+	chosen = make([]bool, len(lines))
+	left := f.limit
+	if truncated {
+		left -= f.gap
+	}
 	choose := func(i int) bool {
 		cost := size(lines[i])
 		if i > 0 && !chosen[i-1] && truncated {
-			cost += gapChars // there may be a gap before it
+			cost += f.gap // there may be a gap before it
 		}
 		if cost > left {
 			return false
@@ -236,9 +321,6 @@ func fit(lines []outlineLine, limit int) (text string, truncated bool) {
 		chosen[i] = true
 		return true
 	}
-	if !truncated {
-		left = limit
-	}
 	for pass := range 2 {
 		for i, l := range lines {
 			if !chosen[i] && l.More == 0 && (l.Seen || pass == 1) && !choose(i) {
@@ -246,24 +328,5 @@ func fit(lines []outlineLine, limit int) (text string, truncated bool) {
 			}
 		}
 	}
-	var out strings.Builder
-	gap := 0
-	flush := func() {
-		if gap > 0 {
-			fmt.Fprintf(&out, "… %d more\n", gap)
-		}
-		gap = 0
-	}
-	for i, l := range lines {
-		if !chosen[i] {
-			gap += max(1, l.More)
-			continue
-		}
-		flush()
-		out.WriteString(strings.Repeat("  ", l.Depth))
-		out.WriteString(l.Text)
-		out.WriteByte('\n')
-	}
-	flush()
-	return strings.TrimSuffix(out.String(), "\n"), truncated
+	return chosen, truncated
 }
