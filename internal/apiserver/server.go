@@ -42,6 +42,7 @@ type Deps struct {
 	Journal   Journal
 	Cleaner   Cleaner
 	Tokens    Tokens
+	MCP       http.Handler         // serves /mcp, behind the same checks; nil leaves it out
 	Registry  *prometheus.Registry // nil makes a private one
 	Version   string
 	Provider  string
@@ -118,6 +119,9 @@ func New(deps Deps, options *Options) *Server {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	table := routes()
+	if deps.MCP != nil {
+		table = append(table, mounted("/mcp", "Serves MCP hosts over streamable HTTP.", deps.MCP)...)
+	}
 	s.working, s.stopWork = context.WithCancel(context.Background())
 	s.streaming, s.stopStream = context.WithCancel(context.Background())
 	s.slots = make(chan struct{}, s.options.MaxConcurrent)

@@ -17,6 +17,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/handoff"
 	"tapin/internal/logins"
+	"tapin/internal/mcpserver"
 	"tapin/internal/page"
 	"tapin/internal/session"
 	"tapin/internal/taskrun"
@@ -27,6 +28,7 @@ import (
 type sidecar struct {
 	opts     Options
 	server   *apiserver.Server
+	mcp      *mcpserver.Door
 	sessions *session.Host
 	handoffs *handoff.Room
 	runs     *taskrun.Room
@@ -105,11 +107,14 @@ func (s *sidecar) build(ctx context.Context, control string) error {
 		return err
 	}
 	at.sessions = s.sessions
+	if s.mcp, err = newMCP(o, control); err != nil {
+		return err
+	}
 	s.server = apiserver.New(apiserver.Deps{
 		Sessions: apiserver.From(s.sessions), Handoffs: s.handoffs, Runs: s.runs,
 		Contexts: s.logins, Live: carried{s.sessions}, Porter: keys,
 		Feed: s.feed, Journal: s.journal, Cleaner: s.sessions,
-		Tokens: &tokens{own: own, home: o.Home, log: o.Logger}, Registry: registry,
+		Tokens: &tokens{own: own, home: o.Home, log: o.Logger}, MCP: s.mcp, Registry: registry,
 		Version: o.Version, Provider: string(o.Config.Provider), StartedAt: started, Logger: o.Logger,
 	}, nil)
 	return nil

@@ -95,6 +95,7 @@ func (s *sidecar) run(ctx context.Context, listener net.Listener, control string
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
 	s.handoffs.ParkAll(ending) // whoever was asked for help can still give it when tapin is back
+	s.mcp.Close()
 	err = errors.Join(err, s.sessions.Close(ending), s.server.Shutdown(ending))
 	stop()
 	tasks.Wait()
