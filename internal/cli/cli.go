@@ -117,6 +117,7 @@ func (a *app) root() *cobra.Command {
 		}},
 		{"Ask a person", []*cobra.Command{a.handoffCommand(), a.runsCommand(), a.todosCommand()}},
 		{"Saved logins", []*cobra.Command{a.contextCommand(), a.credentialCommand()}},
+		{"Give it to an agent", []*cobra.Command{a.mcpCommand(), a.skillCommand()}},
 		{"See what happens", []*cobra.Command{a.watchCommand(), a.journalCommand(), a.logsCommand()}},
 		{"Look after it", []*cobra.Command{a.tokenCommand(), a.cleanupCommand(), a.serviceCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
 	}

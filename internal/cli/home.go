@@ -124,10 +124,19 @@ func (a *app) client(ctx context.Context) (*api.Client, error) {
 // A sidecar that is being started again is waited for this long.
 const restartWithin = 10 * time.Second
 
-// clientOf finds the sidecar of a home, once nobody holds the locks named. It
-// sends no token anywhere unless the sidecar's own lock is held: the port of
-// one that is gone may be a stranger's.
+// clientOf is a client of the sidecar of a home with the owner's token.
 func (a *app) clientOf(ctx context.Context, home *store.Home, free ...string) (*api.Client, error) {
+	address, err := a.sidecarAt(ctx, home, free...)
+	if err != nil {
+		return nil, err
+	}
+	return clientAt(home, address)
+}
+
+// sidecarAt finds the sidecar of a home, once nobody holds the locks named. No
+// token is sent anywhere unless the sidecar's own lock is held: the port of one
+// that is gone may be a stranger's.
+func (a *app) sidecarAt(ctx context.Context, home *store.Home, free ...string) (string, error) {
 	done := a.progress("waiting for tapin to be ready")
 	defer done()
 	ctx, cancel := context.WithTimeout(ctx, restartWithin)
@@ -137,22 +146,22 @@ func (a *app) clientOf(ctx context.Context, home *store.Home, free ...string) (*
 	for {
 		address, running, err := serving(home)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if !running {
-			return nil, a.notRunning()
+			return "", a.notRunning()
 		}
 		held, err := anyHeld(home, free)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if address != "" && !held {
-			return clientAt(home, address)
+			return address, nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, fault.New(fault.Busy, "", "tapin is running but not ready").
+			return "", fault.New(fault.Busy, "", "tapin is running but not ready").
 				WithHint("Try again in a moment; if it stays so, see %s.", a.tilde(filepath.Join(home.Path(), "logs", "sidecar.log")))
 		}
 	}
@@ -186,13 +195,18 @@ func anyHeld(home *store.Home, locks []string) (bool, error) {
 }
 
 func clientAt(home *store.Home, address string) (*api.Client, error) {
-	raw, err := home.Read(sidecar.OwnerTokenFile)
+	return clientWith(home, address, sidecar.OwnerTokenFile)
+}
+
+// clientWith is a client with the token in one of the home's files.
+func clientWith(home *store.Home, address, file string) (*api.Client, error) {
+	raw, err := home.Read(file)
 	if errors.Is(err, syscall.EISDIR) {
-		return nil, fault.New(fault.InvalidRequest, "", "%s is a folder", filepath.Join(home.Path(), sidecar.OwnerTokenFile)).
+		return nil, fault.New(fault.InvalidRequest, "", "%s is a folder", filepath.Join(home.Path(), file)).
 			WithHint("Remove it and start tapin again; it makes the file.")
 	}
 	if err != nil {
-		return nil, fault.New(fault.Unauthorized, "read "+sidecar.OwnerTokenFile, "%w", err).
+		return nil, fault.New(fault.Unauthorized, "read "+file, "%w", err).
 			WithHint("Start tapin again; it makes the file.")
 	}
 	return api.NewClient("http://"+address, secret.New(strings.TrimSpace(string(raw))), nil)
