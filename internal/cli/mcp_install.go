@@ -209,8 +209,8 @@ type change struct {
 // edit reads a file and says what would become of it.
 func edit(path string, with func([]byte) ([]byte, error)) (change, error) {
 	c := change{path: path, mode: 0o600}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		c.path = real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		c.path = target
 	}
 	info, err := os.Stat(c.path)
 	switch {

@@ -1,0 +1,187 @@
+package mcpserver_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func TestTwoHostsShareTheBrowserAndADeathCostsNothing(t *testing.T) {
+	t.Parallel()
+	s := site(t, shopPages)
+	h := open(t, s)
+	first, second := h.overPipes(t, nil, nil), h.overPipes(t, nil, nil)
+	_, data := first.must("browser_navigate", map[string]any{"url": s.URL})
+	id := data["session_id"]
+	second.must("browser_type", map[string]any{"label": "Full name", "text": "Ada"})
+
+	// What the second host did is news to the first, and not to itself.
+	if text, _ := first.must("browser_snapshot", map[string]any{"diff": true}); !strings.Contains(text, "Full name = Ada") {
+		t.Errorf("the first host was not told: %s", text)
+	}
+	if _, data := second.must("browser_snapshot", map[string]any{"diff": true}); page(data)["kind"] != "unchanged" {
+		t.Errorf("the second host was told what it did itself: %v", data)
+	}
+
+	// The first host dies in the middle of a long call.
+	waiting := make(chan struct{})
+	go func() {
+		defer close(waiting)
+		_, _ = first.CallTool(context.Background(), &mcp.CallToolParams{Name: "browser_wait_for", Arguments: map[string]any{"text": "never comes", "wait_ms": 50_000}})
+	}()
+	await(t, func() bool { return inFlight(t, h) })
+	first.kill()
+	<-waiting
+	await(t, func() bool { return !inFlight(t, h) }) // its call ended with it
+
+	third := h.overPipes(t, nil, nil)
+	for name, c := range map[string]*host{"the one that stayed": second, "the one that came": third} {
+		text, data := c.must("browser_status", nil)
+		if data["session_id"] != id {
+			t.Errorf("%s sees %v, not %v", name, data["session_id"], id)
+		}
+		if text2, _ := c.must("browser_snapshot", nil); !strings.Contains(text2, "Full name = Ada") {
+			t.Errorf("%s sees %s %s", name, text, text2)
+		}
+	}
+}
+
+func page(data map[string]any) map[string]any {
+	p, _ := data["page"].(map[string]any)
+	return p
+}
+
+// await polls what has no event to wait for.
+func await(t *testing.T, is func() bool) {
+	t.Helper()
+	for tick := time.NewTicker(20 * time.Millisecond); !is(); {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		}
+	}
+}
+
+// inFlight tells whether the sidecar is waiting for a page, from its own figures.
+func inFlight(t *testing.T, h *house) bool {
+	t.Helper()
+	client, err := h.connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	figures, err := client.Metrics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(figures)) {
+		if strings.Contains(line, "in_flight") && !strings.HasPrefix(line, "#") {
+			return !strings.HasSuffix(strings.TrimSpace(line), " 1") // the one that asks is one
+		}
+	}
+	t.Fatal("the figures do not tell what is in flight")
+	return false
+}
+
+func TestACancelledCallStopsAndALongOneTellsThatItGoesOn(t *testing.T) {
+	t.Parallel()
+	s := site(t, shopPages)
+	h := open(t, s)
+	progress := make(chan string, 100)
+	c := h.overPipes(t, nil, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { progress <- r.Params.Message },
+	})
+	c.must("browser_navigate", map[string]any{"url": s.URL})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		params := &mcp.CallToolParams{Name: "browser_wait_for", Arguments: map[string]any{"text": "never comes", "wait_ms": 55_000}}
+		params.SetProgressToken("p1")
+		_, err := c.CallTool(ctx, params)
+		ended <- err
+	}()
+	if said := <-progress; !strings.Contains(said, "still") {
+		t.Errorf("progress says %q", said)
+	}
+	cancel()
+	if err := <-ended; err == nil {
+		t.Error("a cancelled call ended well")
+	}
+	await(t, func() bool { return !inFlight(t, h) })
+	c.must("browser_status", nil)
+}
+
+func TestARestartOfTheSidecarIsSurvived(t *testing.T) {
+	t.Parallel()
+	for name, connect := range map[string]func(*house, *testing.T) *host{
+		"standard input and output": func(h *house, t *testing.T) *host { return h.overPipes(t, nil, nil) },
+		"streamable HTTP":           func(h *house, t *testing.T) *host { return h.overHTTP(t, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := site(t, shopPages)
+			h := open(t, s)
+			c := connect(h, t)
+			c.must("browser_navigate", map[string]any{"url": s.URL})
+			if err := h.stop(); err != nil {
+				t.Fatal(err)
+			}
+			// An ordered end closes the browser; the next sidecar has none. What
+			// matters here is that the host need not be started again.
+			h.set[0] = "listen.control=" + strings.TrimPrefix(h.at(), "http://")
+			h.begin()
+			t.Cleanup(func() { _ = h.stop() })
+			if text, _ := c.must("browser_status", nil); !strings.Contains(text, "There is no session") {
+				t.Errorf("after the restart: %s", text)
+			}
+			c.must("browser_navigate", map[string]any{"url": s.URL})
+		})
+	}
+}
+
+func TestTheDoorIsBehindTheListenersChecks(t *testing.T) {
+	t.Parallel()
+	s := site(t, shopPages)
+	h := open(t, s)
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	for name, tt := range map[string]struct {
+		change func(*http.Request)
+		status int
+	}{
+		"as it should be":     {func(*http.Request) {}, 200},
+		"without a token":     {func(r *http.Request) { r.Header.Del("Authorization") }, 401},
+		"with a wrong token":  {func(r *http.Request) { r.Header.Set("Authorization", "Bearer nope") }, 401},
+		"under another name":  {func(r *http.Request) { r.Host = "evil.example" }, 403},
+		"from another origin": {func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, 403},
+		"from a foreign page": {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403},
+		"too large": {func(r *http.Request) {
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat(" ", 5<<20))), 5<<20
+		}, 413},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.at()+"/mcp", strings.NewReader(hello))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", "Bearer "+h.token)
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept", "application/json, text/event-stream")
+			tt.change(r)
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode != tt.status || resp.Header.Get("Cache-Control") != "no-store" {
+				t.Errorf("got %d %v, want %d", resp.StatusCode, resp.Header, tt.status)
+			}
+		})
+	}
+}
