@@ -13,7 +13,7 @@ LDFLAGS := -s -w -X tapin/internal/cli.version=$(VERSION)
 TOOLS   := bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help up down build setup setup-test test race lint fmt vuln fuzz chaos soak bench bench-hands bench-smoke tools clean go cc
+.PHONY: help up down build setup setup-test test race lint fmt vuln fuzz chaos soak bench bench-hands bench-tokens bench-smoke verify-mcp tools clean go cc
 
 help: ## list these commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -77,6 +77,13 @@ bench: setup build ## measure, interleaved with a floor; prints one table
 bench-hands: setup build ## click through hard pages beside playwright-core (needs Node and npm)
 	@cd bench/peers && npm install --no-package-lock --no-audit --no-fund --silent
 	@$(GO) run ./bench -hands -rounds 5
+
+bench-tokens: setup build ## tokens of a snapshot beside @playwright/mcp (needs Node and npm)
+	@cd bench/tokens && npm install --no-package-lock --no-audit --no-fund --silent
+	@node bench/tokens/tokens.mjs bin/tapin "$${TAPIN_CHROME:-$$(command -v chromium || command -v google-chrome)}"
+
+verify-mcp: setup build ## the TypeScript SDK and the MCP inspector against tapin (needs Node and npm)
+	@scripts/verify/mcp.sh bin/tapin
 
 bench-smoke: setup build ## only check that the benchmarks still run
 	@if [ -d bench ]; then $(GO) run ./bench -smoke; \

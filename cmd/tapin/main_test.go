@@ -50,6 +50,7 @@ func TestScripts(t *testing.T) {
 			"nosecret": noSecret,
 			"isimage":  isImage,
 			"mode":     mode,
+			"mcphost":  mcpHost,
 		},
 	})
 }

@@ -18,7 +18,7 @@ func setTable(doc string, path []string, lines []string) (string, error) {
 		return "", err
 	}
 	newline := "\n"
-	if strings.Contains(doc, "\r\n") {
+	if i := strings.IndexByte(doc, '\n'); i > 0 && doc[i-1] == '\r' {
 		newline = "\r\n"
 	}
 	block := strings.Join(append([]string{"[" + strings.Join(path, ".") + "]"}, lines...), newline) + newline
@@ -92,6 +92,9 @@ type statement struct {
 // statements reads a document as far as is needed to know where each begins
 // and ends.
 func statements(doc string) ([]statement, error) {
+	if strings.Count(doc, "\r") != strings.Count(doc, "\r\n") {
+		return nil, fault.New(fault.InvalidRequest, "", "it has line ends that TOML does not know")
+	}
 	s := &tomlScanner{text: doc}
 	var list []statement
 	for {
@@ -196,11 +199,7 @@ func (s *tomlScanner) ends() error {
 	end := s.at
 	s.spaces()
 	switch s.peek() {
-	case '\n', '#':
-	case '\r':
-		if !strings.HasPrefix(s.text[s.at:], "\r\n") {
-			return fmt.Errorf("there is more on the line")
-		}
+	case '\r', '\n', '#':
 	default:
 		return fmt.Errorf("there is more on the line")
 	}
