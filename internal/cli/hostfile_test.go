@@ -222,3 +222,25 @@ func TestASkillIsInstalledWhereAgentsLook(t *testing.T) {
 		t.Fatalf("%v: %.100s", err, raw)
 	}
 }
+
+func TestAFileThatChangedMeanwhileIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(file, []byte("a = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := edit(file, func([]byte) ([]byte, error) { return []byte("a = 2\n"), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("a = 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.write(); err == nil {
+		t.Error("it was written")
+	}
+	left, err := os.ReadDir(filepath.Dir(file))
+	if raw, _ := os.ReadFile(file); string(raw) != "a = 3\n" || err != nil || len(left) != 1 {
+		t.Errorf("it became %s, beside %v", raw, left)
+	}
+}
