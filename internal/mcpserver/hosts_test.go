@@ -185,3 +185,62 @@ func TestTheDoorIsBehindTheListenersChecks(t *testing.T) {
 		})
 	}
 }
+
+// A host of an older protocol keeps a connection by its id, and knows nothing
+// of a restart: its next call must simply work.
+func TestAHostWithAConnectionFromBeforeARestartGoesOn(t *testing.T) {
+	t.Parallel()
+	s := site(t, shopPages)
+	h := open(t, s)
+	send := func(id, body string) (string, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.at()+"/mcp", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{
+			"Authorization": "Bearer " + h.token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"Mcp-Protocol-Version": "2025-06-18", "Mcp-Session-Id": id,
+		} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		raw, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode > 299 {
+			t.Fatalf("%s gave %d %s (%v)", body, resp.StatusCode, raw, err)
+		}
+		return string(raw), resp.Header.Get("Mcp-Session-Id")
+	}
+	tool := func(id, name, arguments string) string {
+		t.Helper()
+		said, _ := send(id, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"`+name+`","arguments":`+arguments+`}}`)
+		return said
+	}
+	_, id := send("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	if id == "" {
+		t.Fatal("the connection has no id")
+	}
+	send(id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	tool(id, "browser_navigate", `{"url":"`+s.URL+`"}`)
+	if said := tool(id, "browser_snapshot", `{"diff":true}`); !strings.Contains(said, `"kind":"unchanged"`) {
+		t.Errorf("the connection is not remembered: %s", said)
+	}
+	if said := tool("of-somebody-else", "browser_snapshot", `{"diff":true}`); !strings.Contains(said, `"kind":"snapshot"`) {
+		t.Errorf("a stranger's connection has a memory: %s", said)
+	}
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+	h.set[0] = "listen.control=" + strings.TrimPrefix(h.at(), "http://")
+	h.begin()
+	t.Cleanup(func() { _ = h.stop() })
+	if said := tool(id, "browser_status", `{}`); !strings.Contains(said, "There is no session") {
+		t.Errorf("after the restart: %s", said)
+	}
+}
