@@ -161,8 +161,10 @@ type fillIn struct {
 
 type fieldIn struct {
 	element
-	Type   string       `json:"type,omitempty" max:"64" hidden:"true"` // ours sees what it is
-	Values *secret.Text `json:"value" required:"true" max:"100000" doc:"What it shall hold: a text, a date, an option's text, true or false."`
+	Type       string       `json:"type,omitempty" max:"64" hidden:"true"` // ours sees what it is
+	Value      *secret.Text `json:"value,omitempty" max:"100000" doc:"What it shall hold: a text, a date, an option's text, true or false."`
+	Credential string       `json:"credential,omitempty" max:"253" doc:"Instead of value: the name of a credential that the owner keeps. You never see it."`
+	Part       string       `json:"part,omitempty" enum:"password,username,totp" doc:"Of the credential; password without it."`
 }
 
 type filled struct {
@@ -181,7 +183,7 @@ func fillForm(ctx context.Context, c *call, in *fillIn) (string, *filled, error)
 				at.Label = f.element.Element
 			}
 		}
-		req.Fields = append(req.Fields, api.FieldValue{Element: at, Value: f.Values})
+		req.Fields = append(req.Fields, api.FieldValue{Element: at, Value: f.Value, Credential: f.Credential, Part: f.Part})
 	}
 	if err := req.Check(); err != nil {
 		return "", nil, named(err)

@@ -49,11 +49,7 @@ func outputSchema(t reflect.Type) object {
 	s := structure(t)
 	members := s["properties"].(object)
 	members["ok"] = object{"type": "boolean", "description": "Whether it was done. If not: error, details and hint tell why and what to do."}
-	codes := make([]string, 0, len(fault.Codes()))
-	for _, code := range fault.Codes() {
-		codes = append(codes, string(code))
-	}
-	members["error"] = object{"type": "string", "enum": codes}
+	members["error"] = object{"type": "string", "description": "A code from tapin's table."}
 	members["details"] = object{"type": "string"}
 	members["hint"] = object{"type": "string"}
 	s["required"] = []string{"ok"}
@@ -104,6 +100,8 @@ func schemaOf(t reflect.Type, inner func(reflect.Type) object) object {
 		return object{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[secret.Text]():
 		return object{"type": "string"}
+	case reflect.TypeFor[anyJSON]():
+		return object{"type": []string{"object", "string"}}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -114,6 +112,8 @@ func schemaOf(t reflect.Type, inner func(reflect.Type) object) object {
 		return object{"type": "array", "items": schemaOf(t.Elem(), inner)}
 	case reflect.Map:
 		return object{"type": "object"}
+	case reflect.Interface:
+		return object{}
 	case reflect.Bool:
 		return object{"type": "boolean"}
 	case reflect.String:

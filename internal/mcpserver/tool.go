@@ -17,7 +17,9 @@ import (
 const (
 	groupBrowser = "browser" // what every page needs
 	groupMore    = "more"    // what some pages need
-	groupHandoff = "handoff"
+	groupHandoff = "handoff" // the owner at the page
+	groupStorage = "storage" // logins
+	groupTasks   = "tasks"   // runs, and what was done
 )
 
 // nature is what a call may do to the world, for the host's own judgement.

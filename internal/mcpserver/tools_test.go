@@ -101,7 +101,7 @@ func TestEveryToolWorksOverBothTransports(t *testing.T) {
 			h := open(t, s, "uploads="+uploads)
 			c := connect(h, t)
 			schemas := described(t, c)
-			called := map[string]bool{}
+			called, memory := map[string]bool{}, map[string]any{} // what later steps refer to by $name
 			for _, st := range []step{
 				{"browser_status", nil, "", []string{"There is no session"}},
 				{"browser_snapshot", nil, "NO_SESSION", []string{"browser_start"}},
@@ -140,11 +140,57 @@ func TestEveryToolWorksOverBothTransports(t *testing.T) {
 				{"browser_navigate_back", nil, "", []string{"title: Shop"}},
 				{"browser_status", nil, "", []string{"the agent drives", "1 tabs"}},
 				{"browser_click", map[string]any{"target": "e99999"}, "STALE_REF", []string{"browser_snapshot"}},
+				{"browser_extract", map[string]any{"instruction": "selector: h1"}, "", []string{"Read.", "\nOrder\n"}},
+				{"browser_extract", map[string]any{"instruction": "json: {title: h1}"}, "", []string{`{"title":"Order"}`}},
+				{"browser_extract", map[string]any{"instruction": "selector: #nowhere"}, "EMPTY_EXTRACTION", nil},
+
+				{"oc_task_run_start", map[string]any{"goal": "order a shoe"}, "", []string{"is RUNNING: order a shoe"}},
+				{"oc_task_run_update", map[string]any{"run_id": "$run_id", "note": "half way"}, "", nil},
+				{"oc_task_run_needs_help", map[string]any{"run_id": "$run_id", "help": "a login"}, "", []string{"NEEDS_HELP"}},
+				{"oc_handoff_start", map[string]any{"reason": "boredom"}, "INVALID_REQUEST", nil},
+				{"oc_handoff_start", map[string]any{"reason": "login", "instruction": "Please sign in.", "run_id": "$run_id", "timeoutMs": 60000}, "", []string{"RUNNING until", "oc_handoff_status"}},
+				{"oc_handoff_start", map[string]any{"reason": "login"}, "HANDOFF_ACTIVE", nil},
+				{"browser_snapshot", nil, "HUMAN_IN_CONTROL", []string{"oc_handoff_status"}},
+				{"browser_click", map[string]any{"text": "Save"}, "HUMAN_IN_CONTROL", nil},
+				{"oc_handoff_status", map[string]any{"handoff_id": "$handoff_id"}, "", []string{"is RUNNING"}},
+				{"oc_handoff_status", map[string]any{"handoffId": "$handoff_id", "wait_ms": 100}, "", []string{"is RUNNING"}},
+				{"oc_handoff_finish", map[string]any{"handoff_id": "$handoff_id"}, "", []string{"is FINISHED by agent", "Nothing was verified", "browser_snapshot"}},
+				{"oc_handoff_status", map[string]any{"handoff_id": "$handoff_id", "wait_ms": 50000}, "", []string{"is FINISHED"}},
+				{"oc_task_run_get", map[string]any{"run_id": "$run_id"}, "", []string{"evidence handoff $handoff_id"}},
+				{"oc_handoff_start", map[string]any{"reason": "other", "follows": "$handoff_id"}, "", nil},
+				{"oc_handoff_cancel", map[string]any{"handoff_id": "$handoff_id"}, "", []string{"is CANCELLED", "has not been done"}},
+				{"oc_handoff_cancel", map[string]any{"handoff_id": "no-such"}, "NOT_FOUND", nil},
+				{"oc_task_run_complete", map[string]any{"run_id": "$run_id", "status": "COMPLETED"}, "", []string{"is COMPLETED"}},
+				{"oc_task_run_list", nil, "", []string{"1 runs."}},
+				{"oc_journal", map[string]any{"recent": 3}, "", []string{"3 entries."}},
+				{"oc_context_list", nil, "", []string{"0 saved logins"}},
+				{"oc_context_export", nil, "", []string{"The envelope logs in", "{"}},
+				{"oc_context_import", map[string]any{"envelope": "$envelope"}, "", []string{"Applied"}},
+				{"oc_context_import", map[string]any{"envelope": map[string]any{"version": 1}}, "INVALID_REQUEST", nil},
+				{"browser_snapshot", nil, "", []string{"h1: Order"}},
 				{"browser_close", nil, "", []string{"Closed."}},
 				{"browser_close", nil, "", []string{"no session"}},
 			} {
 				called[st.tool] = true
+				for i, want := range st.says {
+					for name, value := range memory {
+						if text, ok := value.(string); ok {
+							st.says[i] = strings.ReplaceAll(want, "$"+name, text)
+							want = st.says[i]
+						}
+					}
+				}
+				for name, value := range st.arguments {
+					if ref, ok := value.(string); ok && strings.HasPrefix(ref, "$") {
+						st.arguments[name] = memory[ref[1:]]
+					}
+				}
 				text, data, result := c.call(st.tool, st.arguments)
+				for _, name := range []string{"handoff_id", "run_id", "envelope"} {
+					if data[name] != nil {
+						memory[name] = data[name]
+					}
+				}
 				if failed, _ := data["error"].(string); failed != st.fails || result.IsError != (st.fails != "") {
 					t.Errorf("%s %v gave %s", st.tool, st.arguments, text)
 				}
