@@ -130,3 +130,18 @@ func TestSecretsAreInNoAnswer(t *testing.T) {
 		t.Errorf("the fields were not filled:\n%s", said.String())
 	}
 }
+
+func TestAHandOffTellsOfThePageInsideTheFence(t *testing.T) {
+	t.Parallel()
+	s := site(t, map[string]string{"/": injected})
+	c := open(t, s).overPipes(t, nil, nil)
+	c.must("browser_navigate", map[string]any{"url": s.URL})
+	text, data := c.must("oc_handoff_start", map[string]any{"reason": "captcha"})
+	if strings.Contains(text, "SYSTEM") {
+		t.Errorf("the page speaks for us: %s", text)
+	}
+	text, _ = c.must("oc_handoff_finish", map[string]any{"handoff_id": data["handoff_id"]})
+	if ours, theirs, _ := split(t, text); strings.Contains(ours, "SYSTEM") || theirs == "" {
+		t.Errorf("the page speaks for us: %s", text)
+	}
+}
