@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ type exportIn struct {
 }
 
 type exported struct {
-	Envelope    any      `json:"envelope,omitempty" doc:"To be passed on as it is. It logs in: treat it as a secret."`
+	Envelope    anyJSON  `json:"envelope,omitempty" doc:"To be passed on as it is. It logs in: treat it as a secret."`
 	Origin      string   `json:"origin,omitempty"`
 	Sealed      bool     `json:"sealed,omitempty"`
 	Cookies     int      `json:"cookies"`
@@ -43,7 +44,7 @@ func contextExport(ctx context.Context, c *call, in *exportIn) (string, *exporte
 	if err != nil {
 		return "", nil, err
 	}
-	out := &exported{done.Envelope, done.Origin, done.Sealed, done.Cookies, done.StorageKeys, done.NotCarried, fence(string(done.Envelope))}
+	out := &exported{anyJSON(done.Envelope), done.Origin, done.Sealed, done.Cookies, done.StorageKeys, done.NotCarried, fence(string(done.Envelope))}
 	words := fmt.Sprintf("Exported %d cookies and %d storage keys. The envelope logs in: pass it on unread, and write it nowhere else.",
 		done.Cookies, done.StorageKeys)
 	return words, out, nil
@@ -57,14 +58,21 @@ type importIn struct {
 	session
 }
 
-// anyJSON is a value that is passed on as it is.
+// anyJSON is an object that is passed on as it is.
 type anyJSON []byte
 
-// UnmarshalJSON keeps the value, also one that a host wrote as a text.
+// UnmarshalJSON keeps the value; hosts that write an object as a text mean it.
 func (a *anyJSON) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil && json.Valid([]byte(text)) {
+		raw = []byte(text)
+	}
 	*a = append((*a)[:0], raw...)
 	return nil
 }
+
+// MarshalJSON writes the value as it came.
+func (a anyJSON) MarshalJSON() ([]byte, error) { return a, nil }
 
 type imported struct {
 	Origin             string   `json:"origin,omitempty"`

@@ -47,9 +47,9 @@ type handedOver struct {
 	FinishedBy   string        `json:"finished_by,omitempty" doc:"owner, agent, verify or time."`
 	Parked       bool          `json:"parked,omitempty"`
 	Attempts     int           `json:"attempts,omitempty"`
-	Before       any           `json:"before,omitempty" doc:"Allow-listed facts of the page; titles are the page's words."`
-	After        any           `json:"after,omitempty"`
-	Delta        any           `json:"delta,omitempty" doc:"What changed, field by field; never what was typed."`
+	Before       *api.Snapshot `json:"before,omitempty" doc:"Allow-listed facts of the page; titles are the page's words."`
+	After        *api.Snapshot `json:"after,omitempty"`
+	Delta        []api.Change  `json:"delta,omitempty" doc:"What changed, field by field; never what was typed."`
 	DeltaSummary string        `json:"delta_summary,omitempty"`
 	ResumeHint   string        `json:"resume_hint,omitempty"`
 	Verified     *api.Verified `json:"verified,omitempty" doc:"What was checked; nothing without it."`
@@ -67,14 +67,8 @@ func tellHandoff(h *api.Handoff) (string, *handedOver) {
 	out := &handedOver{
 		HandoffID: h.HandoffID, Version: h.Version, Status: h.Status, Reason: h.Reason, Instruction: h.Instruction, SessionID: h.SessionID,
 		Generation: h.Generation, TabID: h.TabID, RunID: h.RunID, CreatedAt: h.CreatedAt, Deadline: h.Deadline, FinishedAt: h.FinishedAt,
-		FinishedBy: h.FinishedBy, Parked: h.Parked, Attempts: h.Attempts, Before: h.Before, DeltaSummary: h.DeltaSummary,
+		FinishedBy: h.FinishedBy, Parked: h.Parked, Attempts: h.Attempts, Before: &h.Before, After: h.After, Delta: h.Delta, DeltaSummary: h.DeltaSummary,
 		ResumeHint: h.ResumeHint, Verified: h.Verified,
-	}
-	if h.After != nil {
-		out.After = h.After
-	}
-	if len(h.Delta) > 0 {
-		out.Delta = h.Delta
 	}
 	var words string
 	switch h.Status {

@@ -136,9 +136,9 @@ type journalIn struct {
 }
 
 type journalOut struct {
-	Entries any  `json:"entries,omitempty"`
-	More    bool `json:"more,omitempty"`
-	Summary any  `json:"summary,omitempty"`
+	Entries []api.JournalEntry  `json:"entries"`
+	More    bool                `json:"more,omitempty"`
+	Summary *api.JournalSummary `json:"summary,omitempty"`
 }
 
 func journal(ctx context.Context, c *call, in *journalIn) (string, *journalOut, error) {
@@ -157,9 +157,11 @@ func journal(ctx context.Context, c *call, in *journalIn) (string, *journalOut, 
 	for _, e := range now.Entries {
 		lines = append(lines, fmt.Sprintf("%s %s %s %s %s", e.At.UTC().Format(time.RFC3339), plain(e.Who, 64), plain(e.What, 128), plain(e.Origin, maxTitle), e.Outcome))
 	}
-	out := &journalOut{Entries: now.Entries, More: now.More}
+	out := &journalOut{Entries: now.Entries, More: now.More, Summary: now.Summary}
+	if out.Entries == nil {
+		out.Entries = []api.JournalEntry{}
+	}
 	if now.Summary != nil {
-		out.Summary = now.Summary
 		lines = append(lines, fmt.Sprintf("In all %d, %d of them failed.", now.Summary.Entries, now.Summary.Failed))
 	}
 	return strings.Join(lines, "\n"), out, nil

@@ -101,7 +101,7 @@ func schemaOf(t reflect.Type, inner func(reflect.Type) object) object {
 	case reflect.TypeFor[secret.Text]():
 		return object{"type": "string"}
 	case reflect.TypeFor[anyJSON]():
-		return object{"type": []string{"object", "string"}}
+		return object{"type": "object"}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -112,8 +112,8 @@ func schemaOf(t reflect.Type, inner func(reflect.Type) object) object {
 		return object{"type": "array", "items": schemaOf(t.Elem(), inner)}
 	case reflect.Map:
 		return object{"type": "object"}
-	case reflect.Interface:
-		return object{}
+	case reflect.Interface: // rows or fields
+		return object{"anyOf": []object{{"type": "object"}, {"type": "array"}}}
 	case reflect.Bool:
 		return object{"type": "boolean"}
 	case reflect.String:

@@ -166,7 +166,7 @@ func TestEveryToolWorksOverBothTransports(t *testing.T) {
 				{"oc_context_list", nil, "", []string{"0 saved logins"}},
 				{"oc_context_export", nil, "", []string{"The envelope logs in", "{"}},
 				{"oc_context_import", map[string]any{"envelope": "$envelope"}, "", []string{"Applied"}},
-				{"oc_context_import", map[string]any{"envelope": map[string]any{"version": 1}}, "INVALID_REQUEST", nil},
+				{"oc_context_import", map[string]any{"envelope": `{"version":1}`}, "INVALID_REQUEST", nil},
 				{"browser_snapshot", nil, "", []string{"h1: Order"}},
 				{"browser_close", nil, "", []string{"Closed."}},
 				{"browser_close", nil, "", []string{"no session"}},

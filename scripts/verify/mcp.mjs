@@ -51,7 +51,7 @@ const authorization = `Bearer ${token}`
 await walk('streamable HTTP', new StreamableHTTPClientTransport(new URL(`http://${control}/mcp`), { requestInit: { headers: { authorization } } }))
 
 const inspector = join(import.meta.dirname, 'node_modules', '.bin', 'mcp-inspector')
-const listed = JSON.parse(execFileSync(inspector, ['--cli', program, '--home', home, 'mcp', '--method', 'tools/list'], { encoding: 'utf8', timeout: 60_000 }))
+const listed = JSON.parse(execFileSync(inspector, ['--cli', program, '--home', home, 'mcp', '--method', 'tools/list', '--strict'], { encoding: 'utf8', timeout: 60_000 }))
 check(listed.tools.some(t => t.name === 'browser_click'), 'the inspector lists the tools')
 const status = execFileSync(inspector, ['--cli', program, '--home', home, 'mcp', '--method', 'tools/call', '--tool-name', 'browser_status'], { encoding: 'utf8', timeout: 60_000 })
 check(status.includes('There is no session'), 'the inspector calls a tool: ' + status)
