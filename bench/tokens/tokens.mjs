@@ -52,7 +52,7 @@ function lacking(wanted, have) {
 let failed = false
 try {
   const tapin = await start(program, ['--home', home, 'mcp'])
-  const playwright = await start(process.execPath, [join(import.meta.dirname, 'node_modules/@playwright/mcp/cli.js'), '--headless', '--isolated', '--no-sandbox', '--executable-path', chromium])
+  const playwright = await start(process.execPath, [join(import.meta.dirname, 'node_modules/@playwright/mcp/cli.js'), '--headless', '--isolated', '--output-dir', home, '--no-sandbox', '--executable-path', chromium])
   console.log(`${'page'.padEnd(12)} ${'@playwright/mcp'.padStart(16)} ${'tapin'.padStart(8)} ${'ratio'.padStart(7)} ${'elements'.padStart(9)}  missing`)
   let sums = [0, 0]
   for (const name of Object.keys(pages)) {
