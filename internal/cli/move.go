@@ -47,7 +47,8 @@ func (a *app) moveCommand(name, short string, to move) *cobra.Command {
 }
 
 func (a *app) stopCommand() *cobra.Command {
-	return &cobra.Command{
+	var noSave, verified bool
+	cmd := &cobra.Command{
 		Use:     "stop",
 		Short:   "End the session and its browser",
 		Long:    `Ends the active session. tapin itself goes on; "tapin down" ends that too.`,
@@ -61,7 +62,12 @@ func (a *app) stopCommand() *cobra.Command {
 			defer client.Close()
 			done := a.progress("ending the session")
 			defer done()
-			stopped, err := client.Stop(cmd.Context(), "", api.StopRequest{})
+			req := api.StopRequest{Verified: verified}
+			if noSave {
+				no := false
+				req.SaveContext = &no
+			}
+			stopped, err := client.Stop(cmd.Context(), "", req)
 			done()
 			if err != nil {
 				return err
@@ -75,4 +81,7 @@ func (a *app) stopCommand() *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&noSave, "no-save", false, "leave the saved login as it was")
+	cmd.Flags().BoolVar(&verified, "verified", false, "the saved login did its work: a page that needs it was seen")
+	return cmd
 }

@@ -17,9 +17,9 @@ import (
 )
 
 type openOptions struct {
-	viewport, provider string
-	mobile             bool
-	timeout            string
+	viewport, provider, context string
+	mobile, noSave              bool
+	timeout                     string
 }
 
 func (a *app) openCommand() *cobra.Command {
@@ -31,6 +31,7 @@ func (a *app) openCommand() *cobra.Command {
 The flags describe a new session; one that is active keeps what it has.`,
 		Example: `  tapin open https://example.com
   tapin open example.com --mobile
+  tapin open chase.com --context chase        with a saved login, or to begin one
   tapin open https://example.com --viewport 1440x900 --timeout 1h`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,6 +44,8 @@ The flags describe a new session; one that is active keeps what it has.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	flags.StringVar(&o.context, "context", "", "start with the saved login of this `name`, and save it at the end")
+	flags.BoolVar(&o.noSave, "no-save", false, "leave the saved login as it is")
 	flags.StringVar(&o.viewport, "viewport", "", "size of the page, as `WxH` (1280x720)")
 	flags.BoolVar(&o.mobile, "mobile", false, "behave as a phone does")
 	flags.StringVar(&o.timeout, "timeout", "", "end the session after this `time` (30m, 2h)")
@@ -54,7 +57,10 @@ The flags describe a new session; one that is active keeps what it has.`,
 // request is the session that the flags describe.
 func (o openOptions) request() (api.StartRequest, error) {
 	none := false
-	req := api.StartRequest{Provider: o.provider, Mobile: o.mobile, Look: api.Look{Screenshot: &none}}
+	req := api.StartRequest{Context: o.context, Provider: o.provider, Mobile: o.mobile, Look: api.Look{Screenshot: &none}}
+	if o.noSave {
+		req.SaveContext = &none
+	}
 	if o.viewport != "" {
 		w, h, ok := strings.Cut(strings.ToLower(o.viewport), "x")
 		width, err := strconv.Atoi(w)
@@ -78,7 +84,7 @@ func (o openOptions) request() (api.StartRequest, error) {
 
 // describesSession reports whether any flag asks for a session of a certain kind.
 func describesSession(req api.StartRequest) bool {
-	return req.Viewport != nil || req.Mobile || req.TimeoutS != 0 || req.Provider != ""
+	return req.Context != "" || req.SaveContext != nil || req.Viewport != nil || req.Mobile || req.TimeoutS != 0 || req.Provider != ""
 }
 
 // address makes what a person types into an address: example.com, localhost:3000.
@@ -137,7 +143,7 @@ func (a *app) open(ctx context.Context, url string, req api.StartRequest) error 
 			// a Ctrl-C that ended it.
 			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
-			_, _ = client.Stop(ending, id, api.StopRequest{})
+			_, _ = client.Stop(ending, id, api.StopRequest{SaveContext: &none})
 		}
 		return err
 	}
