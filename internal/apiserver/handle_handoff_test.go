@@ -304,6 +304,9 @@ func TestBadHandoffRequestsAreRefusedWithAHint(t *testing.T) {
 			t.Errorf("%s: %d %s", path, a.status, a.raw)
 		}
 	}
+	if a := f.do(t, "POST", "/task-run/run_nope/update", `{"evidence":{"kind":"handoff","ref":"hof_1","summary":"the owner paid"}}`, nil); a.body["error"] != "INVALID_REQUEST" {
+		t.Errorf("evidence of a hand-off can be made up: %d %s", a.status, a.raw)
+	}
 	if a := f.do(t, "POST", "/todos/todo_nope/done", `{}`, nil); a.status != 404 {
 		t.Errorf("%d %s", a.status, a.raw)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tapin/internal/api"
+	"tapin/internal/fault"
 	"tapin/internal/taskrun"
 )
 
@@ -21,6 +22,11 @@ func runRoutes() []*route {
 		post("/task-run/{id}/update", Agent, "Notes how far a run came.", run(
 			func(ctx context.Context, room Runs, c *call, req *api.RunUpdate) (taskrun.Record, error) {
 				if e := req.Evidence; e != nil {
+					if e.Kind == taskrun.HandoffKind {
+						// One who could add it first could say what a person did.
+						return taskrun.Record{}, fault.New(fault.InvalidRequest, "", "evidence of a hand-off is added by its finish alone").With("field", "evidence.kind").
+							WithHint("Give the hand-off this run_id when you start it.")
+					}
 					if err := room.AppendOnce(ctx, c.id, e.Kind, e.Ref, e.Summary); err != nil || req.Note == "" {
 						return again(ctx, room, c.id, err)
 					}

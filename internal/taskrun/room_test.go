@@ -200,6 +200,18 @@ func TestTextsFollowTheSecretRules(t *testing.T) {
 	}
 }
 
+func TestTheSummaryOfAHandoffStaysLegible(t *testing.T) {
+	t.Parallel()
+	const summary = "URL changed from http://127.0.0.1:42643/login to http://127.0.0.1:42643/secure."
+	h := newHouse(t)
+	run, err := h.Start(t.Context(), "log in")
+	must(t, err)
+	must(t, h.AppendOnce(t.Context(), run.ID, HandoffKind, "hof_1", summary))
+	if run, err = h.Get(run.ID); err != nil || run.Evidence[0].Summary != summary {
+		t.Errorf("%v, %v", run.Evidence, err)
+	}
+}
+
 func TestTheListGoesFromTheNewestToTheOldest(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
