@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -265,15 +266,21 @@ type noticing struct {
 	*httptest.Server
 
 	mu     sync.Mutex
-	loads  map[string]int    // by what the address asks for
-	inputs map[string]string // the field's value, by the name of the load
-	last   string            // the name of the load that spoke last
-	cookie map[string]bool   // whether the last load had the cookie, by what the address asks for
+	loads  map[string]int   // by what the address asks for
+	inputs map[string]input // the field's value, by the name of the load
+	last   string           // the name of the load that spoke last
+	cookie map[string]bool  // whether the last load had the cookie, by what the address asks for
+}
+
+// input is the value of the field after so many changes.
+type input struct {
+	count int
+	value string
 }
 
 func notice(t testing.TB) *noticing {
 	t.Helper()
-	n := &noticing{loads: map[string]int{}, inputs: map[string]string{}, cookie: map[string]bool{}}
+	n := &noticing{loads: map[string]int{}, inputs: map[string]input{}, cookie: map[string]bool{}}
 	n.Server = httptest.NewServer(http.HandlerFunc(n.serve))
 	t.Cleanup(func() {
 		n.CloseClientConnections()
@@ -285,9 +292,13 @@ func notice(t testing.TB) *noticing {
 func (n *noticing) serve(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/input" {
 		raw, _ := io.ReadAll(r.Body)
-		name, value, _ := strings.Cut(string(raw), " ")
+		name, rest, _ := strings.Cut(string(raw), " ")
+		number, value, _ := strings.Cut(rest, " ")
+		count, _ := strconv.Atoi(number)
 		n.mu.Lock()
-		n.inputs[name], n.last = value, name
+		if count > n.inputs[name].count { // they overtake each other
+			n.inputs[name], n.last = input{count, value}, name
+		}
 		n.mu.Unlock()
 		return
 	}
@@ -301,7 +312,8 @@ func (n *noticing) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = fmt.Fprintf(w, `<!doctype html><title>%s</title><input id=field autofocus><script>
 const me = Math.random().toString(36).slice(2);
-field.oninput = () => fetch("/input", {method: "POST", body: me + " " + field.value, keepalive: true});
+let count = 0;
+field.oninput = () => fetch("/input", {method: "POST", body: [me, ++count, field.value].join(" "), keepalive: true});
 field.focus();
 </script>`, strings.TrimPrefix(r.URL.Path, "/"))
 }
@@ -310,7 +322,7 @@ field.focus();
 func (n *noticing) field() (load, value string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.last, n.inputs[n.last]
+	return n.last, n.inputs[n.last].value
 }
 
 func (n *noticing) loaded(round string) (times int, withCookie bool) {

@@ -195,6 +195,9 @@ func settledRight(h *house, rec Record) error {
 	if h.stage.holder() != "" || h.stage.isParked && h.stage.session != "" {
 		return fmt.Errorf("the wheel is with %q, parked %v", h.stage.holder(), h.stage.isParked)
 	}
+	if rec.Status == Finished && h.stage.session == "" && !h.stage.lost {
+		return fmt.Errorf("the agent was given the wheel of a session that is gone")
+	}
 	ends := rec.Status == TimedOut || rec.Status == Cancelled && rec.FinishedBy == Owner
 	if closed := h.stage.closed == 1; closed != ends && !h.stage.lost || h.stage.closed > 1 {
 		return fmt.Errorf("%s by %s, and the session was closed %d times", rec.Status, rec.FinishedBy, h.stage.closed)

@@ -20,19 +20,30 @@ const (
 )
 
 // Holder tells which hand-off has the wheel of a session, and until when. It
-// is derived from the running records and answers from the first moment.
+// is derived from the records and answers from the first moment. One whose end
+// is written and not yet carried out still has it, and its time is over: what
+// becomes of the browser is for it to say, and for nobody before it.
 func (r *Room) Holder(session string) (handoff string, until time.Time, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if l := r.bySession[session]; l != nil && l.running {
+	l := r.bySession[session]
+	switch {
+	case l == nil:
+		return "", time.Time{}, false
+	case l.running:
 		return l.shown.ID, l.shown.Deadline, true
 	}
-	return "", time.Time{}, false
+	return l.shown.ID, time.Time{}, slices.Contains(l.shown.Book.Pending, returnWheel) || slices.Contains(l.shown.Book.Pending, closeSession)
 }
 
+// holding is the hand-off that runs in a session.
 func (r *Room) holding(session string) (string, bool) {
-	id, _, ok := r.Holder(session)
-	return id, ok
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l := r.bySession[session]; l != nil && l.running {
+		return l.id, true
+	}
+	return "", false
 }
 
 // Get reads a hand-off.

@@ -31,8 +31,14 @@ func (r *Room) Recover(ctx context.Context) {
 		l.turn.take()
 		r.settle(ctx, l)
 		lost := !l.rec.IsOver() && errors.Is(r.retake(ctx, l.rec), fault.NoSession)
+		late := lost && !wallClock().Before(l.rec.Deadline)
 		l.turn.give()
-		if lost {
+		switch {
+		case late: // its time was over before: the owner is told that, and finds a to-do
+			if _, err := r.apply(ctx, l, tick{now: wallClock(), lost: true}); err != nil {
+				r.log.Error("a hand-off that is out of time could not be ended yet", "handoff", l.id, "error", err)
+			}
+		case lost:
 			r.lose(ctx, l, "it could not be picked up after a restart")
 		}
 	}

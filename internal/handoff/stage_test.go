@@ -37,6 +37,7 @@ type theatre struct {
 	closed     int
 	lost       bool
 	lends      int
+	idle       bool // the agent has not used it for long: after a restart nobody picks it up
 	// step is asked before each call that changes something, and after it.
 	step func(what string) error
 }
@@ -57,6 +58,7 @@ func newTheatre() *theatre {
 func (s *theatre) loggedIn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.idle = true
 	s.seen = page.Observation{
 		URL: "https://bank.example/home", Origin: "https://bank.example", Title: "Accounts", Cookies: 3,
 		LocalKeys: []string{"theme", "token"}, Fingerprint: "f2",
@@ -90,7 +92,7 @@ func (s *theatre) restart(claims func(string) (string, time.Time, bool)) {
 	s.lease, s.human, s.watching = "", time.Time{}, false
 	if id, _, ok := claims(aSession); ok && s.session != "" {
 		s.lease = id
-	} else if s.isParked {
+	} else if s.isParked || s.idle {
 		s.session = "" // nobody waits for it
 	}
 }
@@ -175,7 +177,7 @@ func (s *theatre) conditions(all []page.Condition) []bool {
 func (s *theatre) Return(_ context.Context, session, handoff string) error {
 	return s.change("return", func() error {
 		if s.lease == handoff {
-			s.lease = ""
+			s.lease, s.idle = "", false
 		}
 		return s.there(session)
 	})

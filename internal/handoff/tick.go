@@ -11,6 +11,7 @@ type tick struct {
 	human    time.Time // when a person last did something in the page
 	watching bool      // somebody looks at it
 	held     []bool    // of the conditions; nil when they were not looked at
+	lost     bool      // there is no browser any more that could be returned
 }
 
 func (e tick) apply(r Record) (Record, []Effect, error) {
@@ -66,7 +67,7 @@ func (r Record) notice(e tick) (Record, []Effect) {
 // timeOut is the end by the clock, unless a person is in the middle of it: a
 // password is not cut off half typed.
 func (r Record) timeOut(e tick) (Record, []Effect) {
-	if !r.Parked && r.busy(e.now, e.human) && r.Book.Graced < maxGrace {
+	if !r.Parked && !e.lost && r.busy(e.now, e.human) && r.Book.Graced < maxGrace {
 		until := later(e.human, r.Book.HumanAt).Add(busyFor)
 		until = until.Add(min(0, maxGrace-r.Book.Graced-until.Sub(r.Deadline)))
 		if until.After(e.now) {
@@ -77,7 +78,7 @@ func (r Record) timeOut(e tick) (Record, []Effect) {
 	}
 	wasParked := r.Parked
 	r = r.end(TimedOut, Time, e.now)
-	if r.OnTimeout == ReturnOnTimeout && !wasParked {
+	if r.OnTimeout == ReturnOnTimeout && !wasParked && !e.lost {
 		r.ResumeHint = timedOutHint(r)
 		return r, []Effect{returnWheel, dropPhoto, tellTimedOut}
 	}

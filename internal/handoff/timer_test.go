@@ -3,6 +3,7 @@ package handoff
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -308,6 +309,35 @@ func TestADeadlineThatPassedWhileNobodyRanIsKeptAtOnce(t *testing.T) {
 		}
 		wantTold(t, h, "started", "timed_out") // and no reminder of what is over
 	})
+}
+
+func TestATimeThatPassedWithTheBrowserIsStillItsEnd(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{CloseOnTimeout, ReturnOnTimeout} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				path, stage := t.TempDir(), newTheatre()
+				h, err := moveIn(t, path, stage, &runs{}, nil, nil)
+				must(t, err)
+				rec := h.begin(StartOptions{OnTimeout: way})
+				h.moveOut()
+				time.Sleep(3 * time.Hour)
+				stage.session = ""
+				h, err = moveIn(t, path, stage, &runs{}, nil, nil)
+				must(t, err)
+				defer h.moveOut()
+				synctest.Wait()
+				got := h.get(rec.ID)
+				if todos, err := h.Todos(); got.Status != TimedOut || got.TodoID == "" || err != nil || len(todos) != 1 {
+					t.Errorf("it is %s, and the to-dos are %v, %v", got.Status, todos, err)
+				}
+				if strings.Contains(got.ResumeHint, "you have the wheel") {
+					t.Error("the agent is told that it drives a browser which is gone")
+				}
+			})
+		})
+	}
 }
 
 func TestAParkedHandoffWaitsADay(t *testing.T) {

@@ -125,8 +125,19 @@ func sessionOf(ref browser.Ref) string { return ref.ID[:max(0, strings.LastIndex
 // resume goes on with a session or closes it.
 func (h *Host) resume(ctx context.Context, provider browser.Provider, rec *record, running bool, out *Recovered) error {
 	now := time.Now()
-	if handoff, until, ok := h.holder(rec.ID); ok && now.Before(until) && rec.State != stateOver {
+	handoff, until, held := h.holder(rec.ID)
+	if held && now.Before(until) && rec.State != stateOver {
 		return h.resumeHeld(ctx, provider, rec, handoff, running, out)
+	}
+	if held && running && rec.State == stateActive {
+		// Its time is over, or its end was cut short: it gives the wheel back or
+		// closes the session itself, and tells what it did.
+		_, err := h.reconnect(ctx, provider, rec, handoff)
+		if err == nil {
+			out.Reconnected = append(out.Reconnected, rec.ID)
+			return nil
+		}
+		h.log.Warn("a session that a person was in could not be picked up again", "session", rec.ID, "error", err)
 	}
 	if running && rec.State == stateActive && now.Sub(rec.LastUsedAt) < pickUpWithin+touchEvery && now.Before(rec.Deadline) {
 		_, err := h.reconnect(ctx, provider, rec, "")
@@ -161,7 +172,8 @@ func (h *Host) resume(ctx context.Context, provider browser.Provider, rec *recor
 }
 
 // Claims tells which session a person holds. It is derived from the records of
-// hand-offs, asked at recovery, and never kept.
+// hand-offs, asked at recovery, and never kept. A claim whose time is over is
+// good for a browser that runs, and for no new one.
 type Claims interface {
 	Holder(session string) (handoff string, until time.Time, ok bool)
 }

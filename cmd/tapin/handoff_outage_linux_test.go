@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// age makes the record of a session say that its last use is long past, as it
+// is when a person has worked for a while, or the machine was off.
+func (w *world) age(session string) {
+	w.t.Helper()
+	file := filepath.Join(w.home, "sessions", session+".json")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var record map[string]any
+	if err := json.Unmarshal(raw, &record); err != nil {
+		w.t.Fatal(err)
+	}
+	if record["last_used_at"] == nil {
+		w.t.Fatalf("the record has no last use: %s", raw)
+	}
+	record["last_used_at"] = time.Now().Add(-5 * time.Minute).UTC()
+	if raw, err = json.Marshal(record); err == nil {
+		err = os.WriteFile(file, raw, 0o600)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestAHandoffWhoseTimePassesDuringAnOutageEndsAsItShould(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"close", "return"} {
+		for _, browser := range []string{"lives on", "is gone too"} {
+			t.Run(way+", the browser "+browser, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.up()
+				session := w.must("agent", "POST", "/session/start", map[string]any{"url": w.site.URL + "/login", "context": "demo", "screenshot": false}).text("session_id")
+				begun := w.must("agent", "POST", "/handoff/start", map[string]any{"reason": "login", "timeout_ms": 1500, "on_timeout": way})
+				w.kill(append(w.pids("daemon"), w.pids("sidecar")...)...)
+				if browser == "is gone too" {
+					w.kill(w.pids("browser")...)
+				}
+				w.age(session)
+				deadline, err := time.Parse(time.RFC3339, begun.text("deadline"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Until(deadline))
+				w.up()
+				id := begun.text("handoff_id")
+				var over answer
+				w.within(20*time.Second, "the end of the hand-off", func() bool {
+					over = w.must("agent", "GET", "/handoff/"+id, nil)
+					return over.text("status") != "RUNNING"
+				})
+				if over.text("status") != "TIMED_OUT" || over.text("deadline") != begun.text("deadline") {
+					t.Fatalf("it is %v", over.body)
+				}
+				todos := w.must("agent", "GET", "/todos", nil).body["todos"].([]any)
+				active := w.must("agent", "GET", "/session/status", nil).body["active"] == true
+				if kept := way == "return" && browser == "lives on"; active != kept || (len(todos) == 0) != kept {
+					t.Errorf("the session is there: %v, and the to-dos are %v", active, todos)
+				} else if kept {
+					w.must("agent", "POST", "/session/reload", map[string]any{"screenshot": false})
+				} else if strings.Contains(over.text("resume_hint"), "you have the wheel") {
+					t.Errorf("the agent is told: %s", over.text("resume_hint"))
+				}
+				if saved := over.body["context_saved"]; way == "close" && browser == "lives on" && saved != true {
+					t.Errorf("the login was saved: %v", saved)
+				}
+			})
+		}
+	}
+}
