@@ -95,7 +95,22 @@ func (h *Host) lend(ctx context.Context, s *Session, o LendOptions) (Lent, error
 		return Lent{}, err
 	}
 	h.keepState(ctx, s)
-	return lent, nil
+	return lent, h.foundAgain(ctx, s)
+}
+
+// foundAgain takes back that a page was lost: it was another person's, and the
+// agent has had time to hear of it.
+func (h *Host) foundAgain(ctx context.Context, s *Session) error {
+	if !s.Info().PageLost {
+		return nil
+	}
+	if err := h.records.change(ctx, s.rec, "", func(r *record) { r.PageLost = false }); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.info.PageLost = false
+	s.mu.Unlock()
+	return nil
 }
 
 // photo is the picture for the message. There may be none: a dialog is open, or
