@@ -185,11 +185,19 @@ type kept struct {
 func stateFile(id string) string { return "sessions/" + id + ".state" }
 
 // keepState keeps what a lost browser can be restored from. It is a second
-// line: that it failed is said, and changes nothing else.
-func (h *Host) keepState(ctx context.Context, s *Session) {
-	if err := h.writeState(ctx, s); err != nil {
-		h.log.Warn("the state of a browser could not be kept", "session", s.ID(), "error", err)
+// line: that it failed is said, and stops nothing unless the browser itself is
+// lost. What was kept for somebody before is not for this one in any case.
+func (h *Host) keepState(ctx context.Context, s *Session) error {
+	err := h.writeState(ctx, s)
+	if err == nil {
+		return nil
 	}
+	h.log.Warn("the state of a browser could not be kept", "session", s.ID(), "error", err)
+	h.dropState(s.ID())
+	if lost := s.view().inst.Conn().Err(); lost != nil {
+		return lost
+	}
+	return nil
 }
 
 func (h *Host) writeState(ctx context.Context, s *Session) error {

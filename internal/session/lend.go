@@ -94,7 +94,9 @@ func (h *Host) lend(ctx context.Context, s *Session, o LendOptions) (Lent, error
 	if err := h.records.hides(ctx, s.rec); err != nil {
 		return Lent{}, err
 	}
-	h.keepState(ctx, s)
+	if err := h.keepState(ctx, s); err != nil {
+		return Lent{}, err
+	}
 	return lent, h.foundAgain(ctx, s)
 }
 
@@ -191,6 +193,7 @@ func (h *Host) Return(ctx context.Context, id, handoff string) error {
 	}
 	h.saveNow(ctx, s)
 	s.openGate(handoff)
+	h.dropState(id) // it was for this person's browser alone
 	_ = s.use(time.Now())
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -304,6 +305,42 @@ func TestABrowserLostUnderAPersonIsMadeAnewAndSaysSo(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhatWasKeptForOnePersonIsNotForTheNext(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	site, dir := browsertest.Site(t), place(t)
+	h := move(t, dir, site, session.Options{})
+	s, err := h.host.Start(ctx, session.StartOptions{URL: site.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := filepath.Join(dir, "sessions", s.ID()+".state")
+	if _, err := h.host.Lend(ctx, s.ID(), "hof_1", plain()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Fatalf("nothing is kept of a browser that a person is in: %v", err)
+	}
+	if err := h.host.Return(ctx, s.ID(), "hof_1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(kept); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("it is still kept: %v", err)
+	}
+	// A browser that is lost as it changes hands is nobody's.
+	processes := browsertest.ProcessesOf(t, s.ID()+"-1")
+	if err := syscall.Kill(processes.Browser, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.host.Lend(ctx, s.ID(), "hof_2", plain()); err == nil {
+		t.Error("a browser that is gone was lent")
+	}
+	browsertest.Eventually(t, 20*time.Second, "the end of the session", func() bool {
+		_, err := h.host.Get(s.ID())
+		return code(err) == fault.NoSession
+	})
 }
 
 func TestAParkedSessionIsSavedFreedAndComesBack(t *testing.T) {

@@ -57,6 +57,9 @@ func (h *Host) replace(s *Session, cause error) error {
 	case <-s.over:
 		return errGone
 	}
+	if s.heldBy() == "" {
+		return errGone // it was lost before anybody had it
+	}
 	h.log.Warn("a browser that a person was in is lost and made anew", "session", s.ID(), "cause", cause)
 	old := s.view()
 	old.close()
