@@ -2,6 +2,7 @@ package logins
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -17,6 +18,10 @@ type Info struct {
 	Bytes      int64
 	Cookies    int
 	Origins    []string
+
+	// DomainNoticed says that the domain is where the browser was, and not what
+	// the owner has written: the agent decides where that is.
+	DomainNoticed bool
 
 	VerifiedHow How
 	StaleSince  time.Time
@@ -102,6 +107,7 @@ func (r *Room) describe(e Entry) (Info, error) {
 	if err != nil {
 		return info, err
 	}
+	info.DomainNoticed = e.Domain != "" && (e.Domain == rec.Noticed || !r.ownBook())
 	if _, _, info.SetAside, err = r.files(e.Name); err != nil {
 		return info, err
 	}
@@ -123,6 +129,13 @@ func (r *Room) describe(e Entry) (Info, error) {
 		info.InUseBy = rec.Use.Session
 	}
 	return info, nil
+}
+
+// ownBook reports whether the manifest is in the home. One that is elsewhere
+// may have been written by another tapin, whose notices are not known here.
+func (r *Room) ownBook() bool {
+	rel, err := filepath.Rel(r.home.Path(), r.book.path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 func exact(written Moment, known time.Time) Moment {

@@ -18,6 +18,10 @@ type record struct {
 	Task    string `json:"task,omitempty"` // under way: taskDelete or taskRename
 	From    string `json:"from,omitempty"` // the name it had, while it is renamed
 
+	// Noticed is the domain that we wrote into the manifest ourselves: where the
+	// browser was, which is not what the owner says.
+	Noticed string `json:"noticed,omitempty"`
+
 	UsedAt      time.Time `json:"used_at,omitzero"`
 	VerifiedAt  time.Time `json:"verified_at,omitzero"`
 	VerifiedHow How       `json:"verified_how,omitempty"`

@@ -71,6 +71,7 @@ func (r *Room) Save(ctx context.Context, name, session string, state browser.Sta
 			rec.AliveSince = now
 		}
 		rec.UsedAt = now
+		r.notice(rec, o)
 		return r.keep(rec)
 	})
 	if err != nil {
@@ -78,6 +79,27 @@ func (r *Room) Save(ctx context.Context, name, session string, state browser.Sta
 	}
 	saved.Manifest = r.tellManifest(ctx, name, r.dated(name, keyLastUsed, time.Now()), r.described(name, o, added))
 	return saved, nil
+}
+
+// notice remembers a domain that is about to be written where the owner has
+// written none. It is on record before it is in the manifest, so that it never
+// passes for the owner's word.
+func (r *Room) notice(rec *record, o SaveOptions) {
+	d, err := r.book.read()
+	if err == nil && d.has(key(keyContexts, rec.Name, keyDomain)) {
+		return
+	}
+	if domain := o.domain(); domain != "" {
+		rec.Noticed = domain
+	}
+}
+
+// domain is the site that a state is for.
+func (o SaveOptions) domain() string {
+	if found, err := site.Of(o.URL); o.Domain == "" && err == nil {
+		return string(found)
+	}
+	return o.Domain
 }
 
 // owned makes sure that the session has the login. One that nobody has and
@@ -167,15 +189,11 @@ func (r *Room) dated(name, field string, at time.Time) entryChange {
 // stays, but for an id that the provider gives.
 func (r *Room) described(name string, o SaveOptions, added bool) entryChange {
 	return func(d *document) (_ *document, err error) {
-		domain := o.Domain
-		if found, err := site.Of(o.URL); domain == "" && err == nil {
-			domain = string(found)
-		}
 		for _, field := range []struct {
 			key, value string
 			write      bool
 		}{
-			{keyDomain, domain, !d.has(key(keyContexts, name, keyDomain))},
+			{keyDomain, o.domain(), !d.has(key(keyContexts, name, keyDomain))},
 			{keyProvider, o.Provider, added && !d.has(key(keyContexts, name, keyProvider))},
 			{keyBrowserbase, o.BrowserbaseContextID, true},
 		} {

@@ -132,8 +132,8 @@ func (s *sidecar) openFeed() (err error) {
 }
 
 // openLogins opens the vault and what it keeps. Each asks the other: the logins
-// are sealed, and a credential may be used on the site that the saved login of
-// its name is for.
+// are sealed, and a credential may be used on the site that, as the owner has
+// written, the saved login of its name is for.
 func (s *sidecar) openLogins(ctx context.Context, look logins.Checker) (*vault.Vault, error) {
 	var opts vault.Options
 	if s.opts.Vault != nil {
@@ -144,8 +144,11 @@ func (s *sidecar) openLogins(ctx context.Context, look logins.Checker) (*vault.V
 	}
 	opts.Saved = func(name string) (string, error) {
 		login, err := s.logins.Get(context.WithoutCancel(ctx), name)
-		if errors.Is(err, fault.NotFound) {
-			err = nil
+		switch {
+		case errors.Is(err, fault.NotFound):
+			return "", nil
+		case login.DomainNoticed:
+			return "", nil // the agent took the browser there
 		}
 		return login.Domain, err
 	}
