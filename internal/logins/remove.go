@@ -37,7 +37,7 @@ func (r *Room) Delete(ctx context.Context, name string, opts *DeleteOptions) (De
 		if err != nil {
 			return err
 		}
-		if opts != nil && opts.OnlyExpired && (rec.LastCheck == nil || rec.LastCheck.Result != Expired) {
+		if opts != nil && opts.OnlyExpired && !r.failed(rec) {
 			return fault.New(fault.Forbidden, "delete the login "+name, "only the owner may delete a login whose last check did not fail").
 				WithHint("Ask the owner, or check it first with POST /contexts/%s/check.", name)
 		}
@@ -65,6 +65,16 @@ func (r *Room) Delete(ctx context.Context, name string, opts *DeleteOptions) (De
 		return r.finish(ctx, rec)
 	})
 	return out, err
+}
+
+// failed reports whether the last that is known of a login is a check that
+// failed. One that was saved or found to work since is another.
+func (r *Room) failed(rec *record) bool {
+	if rec.LastCheck == nil || rec.LastCheck.Result != Expired || rec.VerifiedAt.After(rec.LastCheck.At) {
+		return false
+	}
+	v, _, err := r.peek(rec.Name)
+	return err == nil && (v == nil || v.SavedAt.Before(rec.LastCheck.At))
 }
 
 // Rename gives a login another name. It keeps its history.

@@ -73,7 +73,7 @@ func (r *Room) setAside(name, file string, why error) error {
 	if err != nil {
 		return err
 	}
-	aside := file + ".damaged-" + time.Now().UTC().Format("20060102T150405.000Z")
+	aside := file + damagedMark + time.Now().UTC().Format(damagedAt)
 	if err := r.home.Write(aside, data); err != nil {
 		return err
 	}
@@ -112,6 +112,19 @@ func (r *Room) store(name string, v version, before *version) (size int64, err e
 	return int64(len(sealed)), r.home.Write(sealedFile(name), sealed)
 }
 
+const (
+	damagedMark = ".damaged-"
+	damagedAt   = "20060102T150405.000Z"
+)
+
+// isAside reports whether a file is one that was set aside. A login may have a
+// name that begins like one, and its files are its own.
+func isAside(file, of string) bool {
+	at, ok := strings.CutPrefix(file, of+damagedMark)
+	_, err := time.Parse(damagedAt, at)
+	return ok && err == nil
+}
+
 // files lists what there is of a login beside its record.
 func (r *Room) files(name string) (sealed, previous bool, aside []string, err error) {
 	all, err := r.home.List(folder)
@@ -121,7 +134,7 @@ func (r *Room) files(name string) (sealed, previous bool, aside []string, err er
 			sealed = true
 		case file == previousFile(name):
 			previous = true
-		case strings.HasPrefix(file, sealedFile(name)+".damaged-"), strings.HasPrefix(file, previousFile(name)+".damaged-"):
+		case isAside(file, sealedFile(name)), isAside(file, previousFile(name)):
 			aside = append(aside, file)
 		}
 	}
