@@ -283,12 +283,18 @@ func (h *Host) reserve(id string) error {
 	if h.closing {
 		return fault.New(fault.Busy, "start a session", "tapin is ending")
 	}
-	if len(h.sessions)+len(h.starting) < h.opts.Max {
+	used := len(h.starting)
+	for _, s := range h.sessions {
+		if !s.isFreed() {
+			used++
+		}
+	}
+	if used < h.opts.Max {
 		h.starting[id] = true
 		h.starts.Add(1)
 		return nil
 	}
-	f := fault.New(fault.SessionActive, "start a session", "%d of %d sessions are in use", len(h.sessions)+len(h.starting), h.opts.Max)
+	f := fault.New(fault.SessionActive, "start a session", "%d of %d sessions are in use", used, h.opts.Max)
 	for active := range h.sessions {
 		f = f.With("session_id", active)
 	}
@@ -399,8 +405,7 @@ const retryEndAfter = 5 * time.Second
 // hung up, and one that failed is tried again: until it succeeds the session is
 // still listed, because its browser may still run.
 func (h *Host) end(ctx context.Context, s *Session, reason string) (Stopped, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), judgeWithin)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	return s.end(func() (Stopped, error) {
 		began := time.Now()
 		h.unwatch(s.ID())
@@ -408,6 +413,9 @@ func (h *Host) end(ctx context.Context, s *Session, reason string) (Stopped, err
 		s.interrupt(errStopped)
 		saved := h.saveLast(ctx, s)
 		s.close("")
+		// Its own time: a login that took long to read must not keep a browser alive.
+		ctx, cancel := context.WithTimeout(ctx, judgeWithin)
+		defer cancel()
 		inst := s.view().inst
 		err := inst.End(ctx)
 		if err != nil {
@@ -415,6 +423,7 @@ func (h *Host) end(ctx context.Context, s *Session, reason string) (Stopped, err
 			err = s.provider.End(ctx, inst.Ref())
 		}
 		if err == nil {
+			s.setFreed() // before it is told: whoever hears of it may start another
 			err = h.letGo(ctx, s.rec, reason)
 		}
 		h.journal(event.Entry{At: began, Who: who(ctx, reason), What: "session.stop", Session: s.ID(), Took: time.Since(began), Outcome: outcome(err)})

@@ -18,8 +18,11 @@ const (
 	saveEvery = time.Minute
 	// lastTurnWithin is what an action under way gets when its session ends.
 	lastTurnWithin = 2 * time.Second
-	// readWithin bounds the reading of a browser's state.
-	readWithin = 15 * time.Second
+	// readWithin bounds the reading of a browser's state, and lastReadWithin that
+	// of one that ends: there will be no other chance. A browser that has been at
+	// two hundred sites takes some 20 s on a small machine.
+	readWithin     = 15 * time.Second
+	lastReadWithin = 45 * time.Second
 )
 
 // errStopped cuts off what is under way in a session that is told to stop.
@@ -56,8 +59,8 @@ func (s *Session) saves() bool {
 // save reads the state of the browser and keeps it as the login that this
 // session was started with. Whoever calls it holds the turn, or has ended all
 // turns.
-func (h *Host) save(ctx context.Context, s *Session) error {
-	ctx, cancel := context.WithTimeout(ctx, readWithin)
+func (h *Host) save(ctx context.Context, s *Session, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	tabs := s.view().tabs
 	state, _, err := tabs.ReadState(ctx)
@@ -90,7 +93,7 @@ func (h *Host) saveNow(ctx context.Context, s *Session) {
 		return
 	}
 	defer func() { <-s.turn }()
-	if err := h.save(ctx, s); err != nil {
+	if err := h.save(ctx, s, readWithin); err != nil {
 		h.log.Warn("a login could not be saved", "session", s.ID(), "context", s.record().Context, "error", err)
 	}
 }
@@ -114,7 +117,7 @@ func (h *Host) saveLast(ctx context.Context, s *Session) bool {
 		defer func() { <-s.turn }()
 	case <-time.After(lastTurnWithin):
 	}
-	if err := h.save(ctx, s); err != nil {
+	if err := h.save(ctx, s, lastReadWithin); err != nil {
 		h.log.Warn("a login could not be saved at the end", "session", s.ID(), "context", rec.Context, "error", err)
 		return false
 	}

@@ -31,6 +31,7 @@ type Session struct {
 	watched bool          // somebody mends its line
 	info    Info
 	closing bool
+	freed   bool   // its browser is gone, and its place free
 	why     string // it ends, unless the browser speaks for itself
 	touched time.Time
 	lease   lease
@@ -319,6 +320,18 @@ func (s *Session) shut(why string) {
 	if !again {
 		close(s.over)
 	}
+}
+
+func (s *Session) setFreed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.freed = true
+}
+
+func (s *Session) isFreed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.freed
 }
 
 // close turns newcomers away and lets go of the tabs; what is under way fails
