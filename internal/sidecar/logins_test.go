@@ -38,7 +38,7 @@ func openAccount(t *testing.T) *account {
 localStorage.setItem('token', %q);
 const open = indexedDB.open('auth', 1);
 open.onupgradeneeded = () => open.result.createObjectStore('rows');
-open.onsuccess = () => { const tx = open.result.transaction('rows', 'readwrite'); tx.objectStore('rows').put({token: %q, at: new Date(0)}, 'me'); tx.oncomplete = () => document.title = 'logged in' };
+open.onsuccess = () => { const tx = open.result.transaction('rows', 'readwrite'); tx.objectStore('rows').put({token: %q, at: new Date(0)}, 'me'); tx.oncomplete = () => document.documentElement.append('logged in') };
 </script>`, accountLocal, accountRow)
 	})
 	mux.HandleFunc("/verdict", func(_ http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ const local = localStorage.getItem('token') === %q;
 const open = indexedDB.open('auth');
 open.onsuccess = () => {
   const get = open.result.transaction('rows').objectStore('rows').get('me');
-  get.onsuccess = () => fetch('/verdict', {method: 'POST', body: [local, get.result.token === %q, get.result.at instanceof Date].join()}).then(() => document.title = 'judged');
+  get.onsuccess = () => fetch('/verdict', {method: 'POST', body: [local, get.result.token === %q, get.result.at instanceof Date].join()}).then(() => document.documentElement.append('judged'));
 };
 open.onupgradeneeded = () => fetch('/verdict', {method: 'POST', body: 'no database'});
 </script>`, accountLocal, accountRow)

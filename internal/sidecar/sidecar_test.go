@@ -28,8 +28,6 @@ import (
 	"tapin/internal/vault"
 )
 
-func TestMain(m *testing.M) { browsertest.Main(m, nil) }
-
 // running is a sidecar and the means to speak to it as curl would.
 type running struct {
 	t     *testing.T
