@@ -68,6 +68,9 @@ func orNowhere(origin string) string {
 	return origin
 }
 
+// nowhere is where a tab is before it is anywhere.
+const nowhere = "about:blank"
+
 // ApplyOptions say where a login goes.
 type ApplyOptions struct {
 	TabID  string
@@ -77,8 +80,9 @@ type ApplyOptions struct {
 	Private bool
 }
 
-// Apply puts a login in the place of what its origin has in this browser. It
-// brings the tab to the origin first; when it fails, the old state is back.
+// Apply puts a login in the place of what its origin has in this browser, and
+// brings the tab there. When it fails the old state is back, and the tab where
+// it was.
 func (s *Session) Apply(ctx context.Context, origin string, cookies []browser.Cookie, stored browser.OriginState, o ApplyOptions) (page.Replaced, error) {
 	const op = "apply a login"
 	if err := egress.CheckURL(origin, s.host.rules); err != nil {
@@ -106,8 +110,18 @@ func (s *Session) Apply(ctx context.Context, origin string, cookies []browser.Co
 				return page.Replaced{}, noted, err
 			}
 		}
+		if at != origin && stored.Session != nil && here.URL != nowhere {
+			// sessionStorage is a tab's, and can be put where nothing is. Not to the
+			// site itself: it would see a request without the login.
+			if _, err := tab.Navigate(ctx, nowhere, ""); err != nil {
+				return page.Replaced{}, noted, err
+			}
+		}
 		done, err := tabs.ReplaceOrigin(ctx, origin, cookies, stored)
 		if err != nil {
+			if now, lost := tab.Here(ctx); lost == nil && now.URL == nowhere && here.URL != nowhere {
+				_, _ = tab.Navigate(ctx, here.URL, "") // back where it was; that it does not open changes nothing
+			}
 			return page.Replaced{}, noted, err
 		}
 		if o.HTTP != nil {

@@ -262,3 +262,29 @@ func canonicalOrder(t *testing.T, raw []byte) string {
 	}
 	return string(out)
 }
+
+// An import goes to its site by itself, wherever the tab is.
+func TestAnImportGoesToItsSite(t *testing.T) {
+	t.Parallel()
+	site := openAccount(t)
+	port := site.URL[strings.LastIndexByte(site.URL, ':')+1:]
+	r := start(t, site.Server, "egress.allow=localhost:"+port+",127.0.0.1:"+port)
+	r.must("POST", "/session/start", `{"url":"`+site.URL+`/login","screenshot":false}`)
+	r.settled("logged in")
+	envelope := r.envelope(`{}`)
+	if !strings.Contains(envelope, `"sessionStorage"`) {
+		t.Fatal("the envelope carries no sessionStorage")
+	}
+	r.must("POST", "/session/stop", `{}`)
+	for _, at := range []string{"", `"url":"http://localhost:` + port + `/login",`} {
+		r.must("POST", "/session/start", `{`+at+`"screenshot":false}`)
+		r.must("POST", "/context/import", `{"envelope":`+envelope+`}`)
+		if here := r.must("GET", "/session/status", "")["url"]; here != site.URL+"/" {
+			t.Errorf("from %q it led to %v", at, here)
+		}
+		r.must("POST", "/session/stop", `{}`)
+	}
+	if len(site.strange) > 0 {
+		t.Errorf("the site saw requests without the login: %v", site.strange)
+	}
+}
