@@ -117,7 +117,7 @@ func (s *Session) Apply(ctx context.Context, origin string, cookies []browser.Co
 				return page.Replaced{}, noted, err
 			}
 		}
-		done, err := tabs.ReplaceOrigin(ctx, origin, cookies, stored)
+		done, err := s.replaceOrigin(ctx, origin, cookies, stored)
 		if err != nil {
 			if now, lost := tab.Here(ctx); lost == nil && now.URL == nowhere && here.URL != nowhere {
 				_, _ = tab.Navigate(ctx, here.URL, "") // back where it was; that it does not open changes nothing

@@ -254,6 +254,7 @@ func (h *Host) readState(id string) (address string, state browser.State, err er
 }
 
 func (h *Host) dropState(id string) {
+	h.forgetOrigin(id)
 	if err := h.deps.Home.Remove(stateFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.log.Warn("the kept state of a session could not be removed", "session", id, "error", err)
 	}

@@ -28,7 +28,15 @@ func (h *Host) connect(ctx context.Context, provider browser.Provider, rec *reco
 		_ = inst.Release()
 		return view{}, err
 	}
-	return h.open(ctx, inst, rec, recipes)
+	v, err := h.open(ctx, inst, rec, recipes)
+	if err != nil {
+		return view{}, err
+	}
+	if err := h.putBack(ctx, rec.ID, v.tabs); err != nil {
+		v.close()
+		return view{}, err
+	}
+	return v, nil
 }
 
 // watch gives the session its deadline, and gets its browser back when the line

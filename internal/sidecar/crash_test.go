@@ -2,7 +2,9 @@ package sidecar_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tapin/internal/browser"
+	"tapin/internal/secret"
 )
 
 // login opens the site's login with a saved login, and waits until it is there.
@@ -174,4 +179,80 @@ func TestADamagedLoginIsSetAsideAndTheSessionStarts(t *testing.T) {
 	}
 	r.must("POST", "/session/stop", `{}`)
 	r.restored(site, "bank")
+}
+
+// The sidecar is killed at every moment of an import: the next one finds what
+// was there before, or all of what was to come.
+func TestAKillDuringAnImportLeavesTheOldOrTheNew(t *testing.T) {
+	t.Parallel()
+	site := openAccount(t)
+	p := startProcess(t, site.URL)
+	p.must("POST", "/session/start", `{"url":"`+site.URL+`/login","screenshot":false}`)
+	p.settled("logged in")
+	state := func() string { return stateOf(t, p.envelope(`{"origin":"`+site.URL+`"}`)) }
+	var items []browser.Item
+	for i := range 200 {
+		items = append(items, browser.Item{Key: secret.New(fmt.Sprintf("k%d", i)), Value: secret.New(strings.Repeat("v", 2000))})
+	}
+	var cookies []browser.Cookie
+	for i := range 100 {
+		cookies = append(cookies, cookie(fmt.Sprintf("c%d", i), "v", "127.0.0.1"))
+	}
+	old := p.envelope(`{}`)
+	before, next := state(), envelopeOf(t, site.URL, cookies, items...)
+	began := time.Now()
+	p.must("POST", "/context/import", `{"envelope":`+next+`}`)
+	whole, after := time.Since(began), state()
+	p.must("POST", "/context/import", `{"envelope":`+old+`}`)
+	const moments = 10
+	olds := 0
+	for i := range moments {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, p.base+"/context/import", strings.NewReader(`{"envelope":`+next+`}`))
+			if err != nil {
+				return
+			}
+			req.Header.Set("Authorization", "Bearer "+p.agent)
+			if resp, err := http.DefaultClient.Do(req); err == nil {
+				_ = resp.Body.Close()
+			}
+		}()
+		select {
+		case <-ended:
+		case <-time.After(whole * time.Duration(i) / moments):
+		}
+		p.kill()
+		<-ended
+		p.begin()
+		switch now := state(); now {
+		case before:
+			olds++
+		case after:
+			p.must("POST", "/context/import", `{"envelope":`+old+`}`)
+		default:
+			t.Fatalf("killed at %d of %d there is\n%.600s\nwas\n%.600s", i, moments, now, before)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(p.dir, "sessions", "*.undo")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	t.Logf("%d kills in an import of %s: %d times the old, %d times the new", moments, whole, olds, moments-olds)
+}
+
+// stateOf is an envelope without what differs from one export to the next.
+func stateOf(t *testing.T, envelope string) string {
+	t.Helper()
+	var members map[string]any
+	if err := json.Unmarshal([]byte(envelope), &members); err != nil {
+		t.Fatal(err)
+	}
+	delete(members, "capturedAt")
+	delete(members, "integrity")
+	out, err := json.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
 }
