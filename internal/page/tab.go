@@ -86,6 +86,7 @@ func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 		defer t.mu.Unlock()
 		t.dialog = nil
 	})
+	cdp.Listen(s, cdppage.ScreencastFrame, func(e cdppage.EventScreencastFrame) { tabs.framed(t, e) })
 	t.listenForQuestions(s)
 	t.listenForOrigins(s)
 	return t

@@ -81,6 +81,7 @@ type Tabs struct {
 	decided map[permission]bool // what somebody has granted or refused
 	gap     bool                // the replay is over: tabs from here on are new
 	closed  bool                // nothing new is begun
+	cast    *Cast               // what shows the tab in front, if anything does
 }
 
 // Open takes the tabs of an instance under control and makes sure that there is one.
@@ -248,6 +249,7 @@ func (t *Tabs) attached(e target.EventAttachedToTarget) {
 	t.stack = append(t.stack, tab)
 	t.mu.Unlock()
 	t.follow(tab, s)
+	t.refocus()
 	tab.known = known
 	t.start(func(ctx context.Context) { _ = tab.usable(ctx) })
 	if !known {
@@ -305,6 +307,7 @@ func (t *Tabs) detached(id target.SessionID) {
 	t.mu.Unlock()
 	if front != nil {
 		_ = front.session.Send(t.ctx, cdppage.BringToFront.Method, proto.Empty{})
+		t.refocus()
 	}
 	t.tell(Surprise{Kind: SurpriseTabClosed, Tab: gone.ID()})
 }
@@ -327,12 +330,15 @@ func (t *Tabs) Switch(ctx context.Context, id string) error {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	i := slices.Index(t.stack, tab)
+	if i >= 0 {
+		t.raise(i)
+	}
+	t.mu.Unlock()
 	if i < 0 {
 		return noTab(op, id)
 	}
-	t.raise(i)
+	t.refocus()
 	return nil
 }
 
