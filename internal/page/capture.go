@@ -177,6 +177,12 @@ func (r rect) moved(x, y, scale float64) rect {
 	return rect{x + r.X*scale, y + r.Y*scale, r.Width * scale, r.Height * scale}
 }
 
+// within is the part of the box that lies in another.
+func (r rect) within(other rect) rect {
+	left, top := max(r.X, other.X), max(r.Y, other.Y)
+	return rect{left, top, min(r.X+r.Width, other.X+other.Width) - left, min(r.Y+r.Height, other.Y+other.Height) - top}
+}
+
 // glass is what the browser's window shows of the page, and how.
 type glass struct {
 	Ratio   float64 `json:"ratio"` // device pixels of a CSS pixel

@@ -141,12 +141,14 @@ func (t *Tab) Strike(ctx context.Context, s Stroke) error {
 // Insert puts in a text as an input method does: autocorrect, dictation, emoji,
 // a pasted word.
 func (t *Tab) Insert(ctx context.Context, text secret.Text) error {
+	t.composing.Store(false)
 	return t.session.Send(ctx, input.InsertText.Method, input.InsertTextParams{Text: text.Reveal()})
 }
 
 // Compose shows a text that an input method has not finished yet; an empty one
 // takes it back.
 func (t *Tab) Compose(ctx context.Context, text secret.Text, from, to int64) error {
+	t.composing.Store(!text.IsEmpty())
 	return t.session.Send(ctx, input.ImeSetComposition.Method, input.ImeSetCompositionParams{
 		Text: text.Reveal(), SelectionStart: from, SelectionEnd: to,
 	})

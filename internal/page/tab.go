@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/fetch"
@@ -27,6 +28,7 @@ type Tab struct {
 	opener  target.ID // the tab it was opened from; empty means none
 
 	questions questions
+	composing atomic.Bool // a person's input method has shown text that is not final
 
 	settingUp chan struct{} // holds one token: who sets the tab up
 	isSetUp   bool          // belongs to the holder of the token

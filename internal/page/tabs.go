@@ -82,6 +82,7 @@ type Tabs struct {
 	gap     bool                // the replay is over: tabs from here on are new
 	closed  bool                // nothing new is begun
 	cast    *Cast               // what shows the tab in front, if anything does
+	native  *NativeWatch        // what reports its fields, if anything does
 }
 
 // Open takes the tabs of an instance under control and makes sure that there is one.

@@ -179,9 +179,10 @@
     else e.preventDefault()
   }
 
-  // onKeyUp does so before text that comes without a key.
+  // onKeyUp does so before text that comes without a key. A person's typing may
+  // end with the page moving on to the next field.
   const onKeyUp = e => {
-    if (watching(e) && !watch.boxes && !hasFocus(held())) enter(watch.el)
+    if (watching(e) && !watch.boxes && !watch.free && !hasFocus(held())) enter(watch.el)
   }
 
   // onText stops what would still reach another field, and counts what came
@@ -221,7 +222,7 @@
   }
 
   // hold gives a field the focus, if need be, and watches over it until release.
-  tapin.hold = ({ id, clear }) => {
+  tapin.hold = ({ id, clear, free }) => {
     let el = tapin.kept(id)
     if (!el?.isConnected && typable(active())) el = active() // the click put another one there
     if (!el?.isConnected) return { gone: true }
@@ -232,7 +233,7 @@
     listen()
     watch = {
       el, root: el.getRootNode(), place: placeOf(el), boxes: isBox(el) || isCode(el),
-      clear, before: content(el), keys: 0, inserts: 0, inputs: 0, until: performance.now() + PATIENCE,
+      clear, free, before: content(el), keys: 0, inserts: 0, inputs: 0, until: performance.now() + PATIENCE,
     }
     return { focused: true, ...describe(el) }
   }
