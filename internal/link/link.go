@@ -93,7 +93,8 @@ type Room struct {
 	home *store.Home
 
 	mu      sync.Mutex
-	guesses map[string]guesses // by link: wrong tokens in the minute that runs
+	guesses map[string]guesses       // by link: wrong tokens in the minute that runs
+	changed map[string]chan struct{} // by link: closed at its next change
 }
 
 type guesses struct {
@@ -102,7 +103,9 @@ type guesses struct {
 }
 
 // New makes a room of the links that a home keeps.
-func New(home *store.Home) *Room { return &Room{home: home, guesses: map[string]guesses{}} }
+func New(home *store.Home) *Room {
+	return &Room{home: home, guesses: map[string]guesses{}, changed: map[string]chan struct{}{}}
+}
 
 // Mint makes a link into a session. The token is for its owner alone, and is
 // never to be had again.
@@ -140,6 +143,25 @@ func (r *Room) Claim(_ context.Context, id string, token secret.Text) (device se
 		}
 		return secret.Text{}, expired(op) // whether the link exists is nobody's business
 	}
+	return r.admit(op, rec)
+}
+
+// Admit is Claim for somebody who needs no token, because he is known to sit at
+// this very machine. Whoever calls it has made sure of that.
+func (r *Room) Admit(_ context.Context, id string) (device secret.Text, err error) {
+	const op = "open a link on this machine"
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rec, err := r.live(op, id)
+	if err != nil {
+		return secret.Text{}, err
+	}
+	return r.admit(op, rec)
+}
+
+// admit lets a device in, or has it wait for the owner's word. Called with the
+// lock held.
+func (r *Room) admit(op string, rec *record) (device secret.Text, err error) {
 	device = newToken()
 	if rec.Device == "" {
 		rec.Device = digestOf(device)
@@ -257,6 +279,28 @@ func (r *Room) Get(_ context.Context, id string) (Link, error) {
 	return rec.link(), nil
 }
 
+// Changed is closed when that link is claimed, moved or ended: who is in must
+// show his secret again. The end of its time comes without a word; the link
+// tells when.
+func (r *Room) Changed(id string) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changed := r.changed[id]
+	if changed == nil {
+		changed = make(chan struct{})
+		r.changed[id] = changed
+	}
+	return changed
+}
+
+// tell wakes who waits for a change. Called with the lock held.
+func (r *Room) tell(id string) {
+	if changed := r.changed[id]; changed != nil {
+		close(changed)
+		delete(r.changed, id)
+	}
+}
+
 // live reads a link that is not over; one that is, is removed. Called with the
 // lock held, as all below.
 func (r *Room) live(op, id string) (*record, error) {
@@ -286,11 +330,14 @@ func (r *Room) live(op, id string) (*record, error) {
 }
 
 func (r *Room) write(op string, rec *record) error {
-	return fault.Wrap(fault.Internal, op, r.home.WriteJSON(file(rec.ID), rec))
+	err := r.home.WriteJSON(file(rec.ID), rec)
+	r.tell(rec.ID)
+	return fault.Wrap(fault.Internal, op, err)
 }
 
 func (r *Room) remove(id string) error {
 	delete(r.guesses, id)
+	defer r.tell(id)
 	if err := r.home.Remove(file(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.Wrap(fault.Internal, "end a link", err)
 	}

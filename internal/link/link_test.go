@@ -215,3 +215,44 @@ func TestNoTokenIsOnTheDisk(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoIsInHearsOfEveryChange(t *testing.T) {
+	t.Parallel()
+	r := room(t, t.TempDir())
+	l, token := mint(t, r)
+	told := func(changed <-chan struct{}) bool {
+		select {
+		case <-changed:
+			return true
+		default:
+			return false
+		}
+	}
+	changed := r.Changed(l.ID)
+	if _, err := r.Claim(t.Context(), l.ID, secret.New("wrong")); err == nil || told(changed) {
+		t.Error("a wrong token is no change")
+	}
+	if _, err := r.Admit(t.Context(), l.ID); err != nil || !told(changed) {
+		t.Errorf("the first device at this machine: %v", err)
+	}
+	if _, err := r.Admit(t.Context(), l.ID); code(err) != fault.LinkClaimed {
+		t.Errorf("a second one at this machine: %v", err)
+	}
+	changed = r.Changed(l.ID)
+	_, err := r.Claim(t.Context(), l.ID, token)
+	number, _ := fault.Of(err).Data["number"].(int)
+	if !told(changed) {
+		t.Error("a device that waits is not told of")
+	}
+	changed = r.Changed(l.ID)
+	if _, err := r.Move(t.Context(), l.ID, number); err != nil || !told(changed) {
+		t.Errorf("the move is not told: %v", err)
+	}
+	changed = r.Changed(l.ID)
+	if err := r.Revoke(t.Context(), l.ID); err != nil || !told(changed) {
+		t.Errorf("the end is not told: %v", err)
+	}
+	if _, err := r.Admit(t.Context(), l.ID); code(err) != fault.LinkExpired {
+		t.Errorf("after the end: %v", err)
+	}
+}

@@ -75,6 +75,7 @@ func (t *Tabs) Cast(o CastOptions, show func(Frame)) *Cast {
 
 // refocus lets the cast follow to the tab that is in front now.
 func (t *Tabs) refocus() {
+	t.changes.tell()
 	t.nativeFollow()
 	t.mu.Lock()
 	cast := t.cast

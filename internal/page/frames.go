@@ -21,7 +21,7 @@ type frames struct {
 	mu      sync.Mutex
 	all     map[proto.FrameID]*frame
 	born    int
-	changed chan struct{} // closed when a document comes or goes, then replaced
+	changed news // a document came or went
 }
 
 // frame is one document. It is a value: what it says was so when it was asked.
@@ -33,7 +33,7 @@ type frame struct {
 }
 
 func newFrames(main proto.FrameID, s *cdp.Session) *frames {
-	f := &frames{main: main, all: map[proto.FrameID]*frame{}, changed: make(chan struct{})}
+	f := &frames{main: main, all: map[proto.FrameID]*frame{}}
 	f.put(main, "", s)
 	f.follow(s)
 	return f
@@ -55,7 +55,7 @@ func (f *frames) follow(s *cdp.Session) {
 func (f *frames) put(id, parent proto.FrameID, s *cdp.Session) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tell()
+	f.changed.tell()
 	if old := f.all[id]; old != nil {
 		if parent == "" {
 			parent = old.parent
@@ -88,25 +88,13 @@ func (f *frames) lose(id target.SessionID) {
 }
 
 func (f *frames) cut(id proto.FrameID) {
-	f.tell()
+	f.changed.tell()
 	delete(f.all, id)
 	for child, known := range f.all {
 		if known.parent == id {
 			f.cut(child)
 		}
 	}
-}
-
-func (f *frames) tell() {
-	close(f.changed)
-	f.changed = make(chan struct{})
-}
-
-// changes is closed when a document comes or goes.
-func (f *frames) changes() <-chan struct{} {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.changed
 }
 
 // list is the tree, parents first, in the order in which frames came.

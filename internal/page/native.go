@@ -244,7 +244,7 @@ func (w *NativeWatch) follow(ctx context.Context, tab *Tab) {
 	defer leave()
 	listening := map[proto.FrameID]context.CancelFunc{}
 	for {
-		changed := tab.frames.changes()
+		changed := tab.frames.changed.next()
 		now := tab.frames.list()
 		for id, deaf := range listening {
 			if !slices.ContainsFunc(now, func(f frame) bool { return f.id == id }) {
@@ -280,7 +280,7 @@ func (w *NativeWatch) follow(ctx context.Context, tab *Tab) {
 func (w *NativeWatch) listen(ctx context.Context, tab *Tab, id proto.FrameID) {
 	since, opaque := 0, 0
 	for ctx.Err() == nil {
-		changed := tab.frames.changes()
+		changed := tab.frames.changed.next()
 		f, ok := tab.frames.get(id)
 		if !ok {
 			return
@@ -355,6 +355,7 @@ func (w *NativeWatch) put(tab *Tab, id proto.FrameID, said *inDocument) {
 	if w.reports[tab.frames.main] == nil {
 		return // between two documents; what comes next replaces it all
 	}
+	w.tabs.entitle(tab, now.Title)
 	now.Number++
 	w.last, w.told = now, true
 	w.show(now)

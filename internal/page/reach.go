@@ -41,7 +41,7 @@ type Stroke struct {
 // farthest is beyond any window; points past it are a mistake or an attack.
 const farthest = 1 << 15
 
-func within(values ...float64) bool {
+func onPage(values ...float64) bool {
 	for _, v := range values {
 		if !(v > -farthest && v < farthest) { // also refuses what is no number
 			return false
@@ -54,7 +54,7 @@ func within(values ...float64) bool {
 // the page then, as the browser wants to know them each time.
 func (t *Tab) Point(ctx context.Context, p Pointer, fingers []Pointer) error {
 	const op = "point"
-	if !within(p.X, p.Y) || len(fingers) > 10 {
+	if !onPage(p.X, p.Y) || len(fingers) > 10 {
 		return fault.New(fault.InvalidRequest, op, "that is no point of a page")
 	}
 	if p.Finger < 0 {
@@ -69,7 +69,7 @@ func (t *Tab) Point(ctx context.Context, p Pointer, fingers []Pointer) error {
 	}
 	params := input.DispatchTouchEventParams{Type: kind, Modifiers: p.Held, TouchPoints: []*input.TouchPoint{}}
 	for _, f := range fingers {
-		if !within(f.X, f.Y) {
+		if !onPage(f.X, f.Y) {
 			return fault.New(fault.InvalidRequest, op, "that is no point of a page")
 		}
 		id := float64(f.Finger)
@@ -107,7 +107,7 @@ func (t *Tab) mouse(ctx context.Context, op string, p Pointer) error {
 
 // Wheel scrolls whatever is at a point.
 func (t *Tab) Wheel(ctx context.Context, w Wheel) error {
-	if !within(w.X, w.Y, w.DX, w.DY) {
+	if !onPage(w.X, w.Y, w.DX, w.DY) {
 		return fault.New(fault.InvalidRequest, "scroll", "that is no point of a page")
 	}
 	// Spelt out, because the generated type leaves out a zero, and the browser

@@ -25,6 +25,7 @@ type Tab struct {
 	life    *lifecycle
 	frames  *frames
 	refs    *refs
+	number  int       // in the order in which tabs came
 	opener  target.ID // the tab it was opened from; empty means none
 
 	questions questions
@@ -40,6 +41,7 @@ type Tab struct {
 	shown   string // the address of the document in it, as the browser last told
 	dialog  *Dialog
 	crashed bool
+	loading bool
 	opened  chan struct{} // closed when a dialog opens or the page crashes, then replaced
 }
 
@@ -91,6 +93,7 @@ func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 	cdp.Listen(s, cdppage.ScreencastFrame, func(e cdppage.EventScreencastFrame) { tabs.framed(t, e) })
 	t.listenForQuestions(s)
 	t.listenForOrigins(s)
+	t.listenForMoves(s)
 	return t
 }
 

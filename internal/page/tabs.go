@@ -75,9 +75,11 @@ type Tabs struct {
 	logins     knownLogins
 	onSurprise func(Surprise)
 	state      stateDesk
+	changes    news // of what Glances tell
 
 	mu      sync.Mutex
 	stack   []*Tab              // the last one is in front
+	came    int                 // how many tabs there have been
 	decided map[permission]bool // what somebody has granted or refused
 	gap     bool                // the replay is over: tabs from here on are new
 	closed  bool                // nothing new is begun
@@ -247,6 +249,8 @@ func (t *Tabs) attached(e target.EventAttachedToTarget) {
 		t.refuse(tab)
 		return
 	}
+	t.came++
+	tab.number = t.came
 	t.stack = append(t.stack, tab)
 	t.mu.Unlock()
 	t.follow(tab, s)
