@@ -1,0 +1,185 @@
+// Package liveview is the door through which a person sees a live browser and
+// takes its wheel: pages, claims, pictures, input, fields. It owns the viewers
+// of each session and who of them drives. It must never let in whoever has not
+// claimed a link, pass on input that no running hand-off covers, or keep or log
+// anything of what is shown or typed.
+package liveview
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"tapin/internal/fault"
+	"tapin/internal/link"
+	"tapin/internal/secret"
+)
+
+// Deps are what the door works with; all are required.
+type Deps struct {
+	Links    Links
+	Screens  Screens
+	Handoffs Handoffs
+	// Pages holds live/index.html, console/index.html and what they load.
+	Pages fs.FS
+	// Uploads is a folder of ours for the files that people send to pages.
+	Uploads string
+}
+
+// Options change how the door behaves; nil means the defaults.
+type Options struct {
+	// Names are the hosts it answers to besides this machine's own, as the
+	// public address has them: "tapin.example.com". Allow adds some at run time.
+	Names []string
+	// SameUser lets somebody in without a token who comes over loopback: where
+	// the agent runs as the same user, a token would be no secret from it.
+	SameUser bool
+	// WatchOnLAN lets browsers of the local network watch over plain HTTP.
+	WatchOnLAN bool
+	// Bearer checks what a Telegram Mini App sends in place of a cookie; nil
+	// means that there is none.
+	Bearer func(ctx context.Context, id string, bearer secret.Text) (link.Link, error)
+	// Console answers what is under /console/; nil means nothing does.
+	Console http.Handler
+	Logger  *slog.Logger
+}
+
+// Door is the handler of the public listener. It is safe for concurrent use.
+type Door struct {
+	deps   Deps
+	opts   Options
+	log    *slog.Logger
+	pages  *pages
+	names  names
+	claims *limit // by address
+	visits *limit
+	routes *http.ServeMux
+	server *http.Server
+	ctx    context.Context //nolint:containedctx // the lifetime of the viewers
+	stop   context.CancelFunc
+
+	mu      sync.Mutex
+	hubs    map[string]*hub // by session
+	sockets sync.WaitGroup
+	closed  bool
+}
+
+// New makes a door. It fails when the pages cannot be read.
+func New(deps Deps, opts *Options) (*Door, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	d := &Door{
+		deps: deps, opts: *opts, log: opts.Logger, hubs: map[string]*hub{}, names: names{allowed: map[string]int{}},
+		claims: newLimit(30, time.Minute), visits: newLimit(240, time.Minute), routes: http.NewServeMux(),
+	}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	for _, name := range opts.Names {
+		d.names.allow(name)
+	}
+	var err error
+	if d.pages, err = readPages(deps.Pages); err != nil {
+		return nil, fault.Wrap(fault.Internal, "read the live view's pages", err)
+	}
+	d.ctx, d.stop = context.WithCancel(context.Background())
+	d.route()
+	d.server = &http.Server{
+		Handler: d, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // its words may hold addresses
+	}
+	return d, nil
+}
+
+func (d *Door) route() {
+	shell := func(name string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { d.pages.shell(w, r, name) }
+	}
+	d.routes.HandleFunc("GET /live/{link}", shell("live/index.html"))
+	d.routes.HandleFunc("POST /live/{link}/claim", d.claim)
+	d.routes.HandleFunc("GET /live/{link}/ws", d.socket)
+	d.routes.HandleFunc("POST /live/{link}/upload", d.upload)
+	d.routes.HandleFunc("GET /live/{link}/download/{file}", d.download)
+	d.routes.HandleFunc("GET /assets/", d.pages.asset)
+	d.routes.HandleFunc("GET /console", shell("console/index.html"))
+	if d.opts.Console != nil {
+		d.routes.Handle("/console/", d.opts.Console)
+	}
+}
+
+// ServeHTTP answers what the public listener is asked.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	at, err := d.look(r)
+	d.harden(w, at)
+	if err == nil {
+		err = at.ours(r)
+	}
+	if err == nil && !d.visits.allow(at.address, time.Now()) {
+		err = fault.New(fault.RateLimited, "", "too many requests come from this address")
+	}
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	d.routes.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, at)))
+}
+
+// Serve answers on a listener until Shutdown.
+func (d *Door) Serve(ln net.Listener) error {
+	if err := d.server.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fault.Wrap(fault.Internal, "serve the live view", err)
+	}
+	return nil
+}
+
+// Shutdown ends every viewer's connection and the listener.
+func (d *Door) Shutdown(ctx context.Context) error {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.stop()
+	err := d.server.Shutdown(ctx)
+	gone := make(chan struct{})
+	go func() { d.sockets.Wait(); close(gone) }()
+	select {
+	case <-gone:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Allow makes the door answer to another name, such as a tunnel's, until forget.
+func (d *Door) Allow(name string) (forget func()) { return d.names.allow(name) }
+
+// Presence tells when somebody last did something at the live view of a session,
+// and whether somebody who may drive looks at it now.
+func (d *Door) Presence(session string) (last time.Time, watching bool) {
+	d.mu.Lock()
+	h := d.hubs[session]
+	d.mu.Unlock()
+	if h == nil {
+		return time.Time{}, false
+	}
+	return h.presence()
+}
+
+// refuse answers with a fault.
+func refuse(w http.ResponseWriter, err error) {
+	f := fault.Of(err)
+	body := map[string]any{}
+	for key, value := range f.Data {
+		body[key] = value
+	}
+	body["ok"], body["error"], body["details"], body["hint"] = false, f.Code, f.Details(), f.Advice()
+	if f.Code == fault.RateLimited {
+		w.Header().Set("Retry-After", "60")
+	}
+	answer(w, f.Code.Status(), body)
+}
