@@ -394,7 +394,7 @@ func TestMessagesThatMakeNoSenseEndASocket(t *testing.T) {
 		t.Errorf("closed with %v", p.closed)
 	}
 	notes := 0
-	for _, m := range p.words {
+	for _, m := range p.said() {
 		if m["t"] == "note" {
 			notes++
 		}

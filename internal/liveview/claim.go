@@ -13,14 +13,17 @@ import (
 	"tapin/internal/secret"
 )
 
-// claimBytes is more than any token needs.
-const claimBytes = 1 << 10
+const (
+	claimBytes  = 1 << 10 // more than any token needs
+	claimWithin = 10 * time.Second
+)
 
 // claim takes the token of a link, once, and gives the device a secret of its
 // own. Only a page of ours can have it posted; opening an address, as previews
 // of links do, claims nothing.
 func (d *Door) claim(w http.ResponseWriter, r *http.Request) {
 	at, id := visitOf(r), r.PathValue("link")
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(claimWithin))
 	if l, err := d.enter(r, id); err == nil {
 		// This device is in already: a reload, or a tap on the same link.
 		answer(w, http.StatusOK, map[string]any{"ok": true, "mode": at.mode(l)})

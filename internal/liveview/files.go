@@ -23,6 +23,7 @@ import (
 const (
 	maxUpload      = 50 << 20 // all files of one upload
 	maxUploadFiles = 20
+	maxKept        = 500 << 20 // of one session
 	uploadWithin   = 10 * time.Minute
 )
 
@@ -55,6 +56,9 @@ func (d *Door) takeFiles(w http.ResponseWriter, r *http.Request, l link.Link) er
 	if now, _ := screen.Status(); !now.running() || now.Handoff.ID != handoff {
 		return stale()
 	}
+	if size(filepath.Join(d.deps.Uploads, l.SessionID)) > maxKept {
+		return fault.New(fault.PayloadTooLarge, "", "too much has been uploaded in this session")
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), uploadWithin)
 	defer cancel()
 	control := http.NewResponseController(w)
@@ -78,6 +82,20 @@ func (d *Door) takeFiles(w http.ResponseWriter, r *http.Request, l link.Link) er
 		_ = os.RemoveAll(folder)
 	}
 	return err
+}
+
+// size is what the files under a folder take.
+func size(folder string) (total int64) {
+	_ = filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // what is not there takes nothing
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			total += info.Size()
+		}
+		return nil
+	})
+	return total
 }
 
 // receive writes the files of a form into a folder of their own.

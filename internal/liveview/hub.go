@@ -59,6 +59,7 @@ type hub struct {
 	tabs    *page.Tabs
 	casts   int // counts them
 	cast    *page.Cast
+	asked   page.CastOptions // what the cast was asked for
 	native  *page.NativeWatch
 	places  letterbox
 	fields  []byte // the last report, as a message
@@ -67,7 +68,8 @@ type hub struct {
 	pending []castNumber // shown and not acknowledged to the browser, oldest first
 	fresh   *time.Timer
 	rest    *time.Timer
-	stills  []*picture // the last few, to be shown again when their picture returns
+	rested  chan struct{} // the page has been at rest for a while
+	stills  []*picture    // the last few, to be shown again when their picture returns
 	grade   int
 	graded  time.Time
 	drawn   float64 // how wide the one who sets the pace draws it, in device pixels
@@ -82,7 +84,7 @@ type castNumber struct {
 func newHub(d *Door, session string, screen Screen) *hub {
 	h := &hub{
 		door: d, session: session, screen: screen, wake: make(chan struct{}, 1), done: make(chan struct{}), seed: maphash.MakeSeed(),
-		places: letterbox{full: make(chan struct{}, 1)}, viewers: map[*viewer]struct{}{}, numbers: map[string]uint16{}, grade: firstGrade,
+		rested: make(chan struct{}, 1), places: letterbox{full: make(chan struct{}, 1)}, viewers: map[*viewer]struct{}{}, numbers: map[string]uint16{}, grade: firstGrade,
 	}
 	h.ctx, h.stop = context.WithCancel(d.ctx)
 	h.status, _ = screen.Status()
@@ -99,11 +101,13 @@ func (h *hub) changed() {
 
 // run follows the session until the hub ends, by the events of others alone.
 func (h *hub) run() {
-	var helper sync.WaitGroup
-	helper.Go(h.placeFields)
+	var helpers sync.WaitGroup
+	helpers.Go(h.placeFields)
+	helpers.Go(h.takeStills)
 	defer close(h.done)
-	defer helper.Wait()
+	defer helpers.Wait()
 	defer h.show(nil)
+	defer h.stop() // nobody is to join from here on
 	for h.ctx.Err() == nil {
 		tabs, gone := h.screen.Tabs()
 		status, statusChanged := h.screen.Status()
@@ -183,7 +187,8 @@ func (h *hub) show(tabs *page.Tabs) {
 		if tabs != nil {
 			h.casts++
 			number := h.casts
-			h.cast = tabs.Cast(options(h.status.Look, h.drawn, h.grade), func(f page.Frame) { h.framed(number, f) })
+			h.asked = options(h.status.Look, h.drawn, h.grade)
+			h.cast = tabs.Cast(h.asked, func(f page.Frame) { h.framed(number, f) })
 		}
 	}
 	if tabs == nil {
@@ -201,6 +206,9 @@ func (h *hub) settle(status Status, glances []page.Glance, files []page.Download
 	defer h.mu.Unlock()
 	before := h.status
 	h.status, h.glances, h.files = status, glances, files
+	if !status.running() || before.running() && before.Handoff.ID != status.Handoff.ID {
+		h.driver = nil
+	}
 	for _, g := range glances {
 		h.tabNumber(g.ID)
 	}

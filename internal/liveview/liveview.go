@@ -15,10 +15,16 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/netutil"
+
 	"tapin/internal/fault"
 	"tapin/internal/link"
 	"tapin/internal/secret"
 )
+
+// maxConnections bounds what strangers can open; those that say nothing are
+// closed after a few seconds.
+const maxConnections = 512
 
 // Deps are what the door works with; all are required.
 type Deps struct {
@@ -91,7 +97,7 @@ func New(deps Deps, opts *Options) (*Door, error) {
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.route()
 	d.server = &http.Server{
-		Handler: d, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		Handler: d, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // its words may hold addresses
 	}
 	return d, nil
@@ -132,7 +138,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Serve answers on a listener until Shutdown.
 func (d *Door) Serve(ln net.Listener) error {
-	if err := d.server.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
+	if err := d.server.Serve(netutil.LimitListener(ln, maxConnections)); err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return fault.Wrap(fault.Internal, "serve the live view", err)
 	}
 	return nil

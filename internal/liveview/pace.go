@@ -10,7 +10,7 @@ import (
 // safe for concurrent use.
 type pace struct {
 	flights []flight      // sent and not acknowledged, oldest first
-	least   time.Duration // the shortest way there and back so far
+	least   time.Duration // the shortest way there and back so far; 0 means not known
 	bytesPS float64       // how much goes through in a second; 0 means not known
 	mean    float64       // of the sizes of pictures
 }
@@ -49,7 +49,7 @@ func (p *pace) acked(number uint32, now time.Time) {
 	}
 	took := max(now.Sub(last.at), time.Millisecond/10)
 	p.flights = p.flights[n:]
-	if p.least == 0 || took < p.least {
+	if took < p.least {
 		p.least = took
 	}
 	if bytes < judged {
@@ -60,6 +60,14 @@ func (p *pace) acked(number uint32, now time.Time) {
 		p.bytesPS = through
 	}
 	p.bytesPS += smoothly * (through - p.bytesPS)
+}
+
+// pinged takes in how long the way there and back is for something that has no
+// size. Without it a long way could not be told from a narrow one.
+func (p *pace) pinged(took time.Duration) {
+	if p.least == 0 || took < p.least {
+		p.least = took
+	}
 }
 
 // transfer is how long a usual picture takes on the wire alone.

@@ -152,19 +152,38 @@ func (h *hub) tune(v *viewer) {
 		v.pace.forget()
 	}
 	h.grade, h.drawn = next, v.drawn
-	if h.cast != nil {
-		h.pending = nil // what was sent before counts no more
-		h.cast.Tune(h.ctx, options(h.status.Look, h.drawn, h.grade))
+	wanted := options(h.status.Look, h.drawn, h.grade)
+	if h.cast != nil && wanted != h.asked {
+		h.asked = wanted
+		h.pending = nil // the cast begins anew, and what it sent before counts no more
+		h.cast.Tune(h.ctx, wanted)
 	}
 }
 
 // awaitRest has a sharp picture taken once nothing has been painted for a while.
 func (h *hub) awaitRest() {
-	if h.rest == nil {
-		h.rest = time.AfterFunc(restAfter, h.still)
+	if h.rest != nil {
+		h.rest.Reset(restAfter)
 		return
 	}
-	h.rest.Reset(restAfter)
+	h.rest = time.AfterFunc(restAfter, func() {
+		select {
+		case h.rested <- struct{}{}:
+		default: // a still is due already
+		}
+	})
+}
+
+// takeStills takes a sharp picture whenever the page rests.
+func (h *hub) takeStills() {
+	for {
+		select {
+		case <-h.rested:
+			h.still()
+		case <-h.ctx.Done():
+			return
+		}
+	}
 }
 
 // still takes the sharp picture, if somebody looks and nothing moves meanwhile.

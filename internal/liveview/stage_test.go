@@ -222,19 +222,9 @@ func open(ctx context.Context, t *testing.T, pages map[string]string, opts *live
 	}))
 	t.Cleanup(h.Server.Close)
 	t.Cleanup(h.Server.CloseClientConnections)
-	dir, err := os.MkdirTemp("", "tapin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	policy := browsertest.Policy(h.Server)
-	policy.Allow = append(policy.Allow, strings.Replace(policy.Allow[0], "127.0.0.1", "localhost", 1))
-	h.provider = local.New(dir, 1, nil)
-	h.inst, err = h.provider.Create(ctx, browser.Spec{ID: "ses_live-1", KeepUntil: time.Now().Add(3 * time.Minute), Policy: policy})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { browsertest.End(t, h.provider, h.inst.Ref()) })
+	var end func()
+	h.inst, end = h.launch(ctx, "ses_live-1", h.Server)
+	t.Cleanup(end)
 	tabs := h.openTabs(ctx, h.inst)
 	tab, err := tabs.Front(ctx)
 	if err != nil {
@@ -244,6 +234,27 @@ func open(ctx context.Context, t *testing.T, pages map[string]string, opts *live
 		t.Fatal(err)
 	}
 	return h
+}
+
+// launch starts a browser that may visit a site.
+func (h *house) launch(ctx context.Context, id string, site *httptest.Server) (browser.Instance, func()) {
+	h.t.Helper()
+	dir, err := os.MkdirTemp("", "tapin")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	policy := browsertest.Policy(site)
+	policy.Allow = append(policy.Allow, strings.Replace(policy.Allow[0], "127.0.0.1", "localhost", 1))
+	provider := local.New(dir, 1, nil)
+	inst, err := provider.Create(ctx, browser.Spec{ID: id, KeepUntil: time.Now().Add(3 * time.Minute), Policy: policy})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.provider = provider
+	return inst, func() {
+		browsertest.End(h.t, provider, inst.Ref())
+		_ = os.RemoveAll(dir)
+	}
 }
 
 func (h *house) openTabs(ctx context.Context, inst browser.Instance) *page.Tabs {
@@ -490,6 +501,13 @@ func (p *phone) heard() int {
 	return len(p.words)
 }
 
+// said is every message so far.
+func (p *phone) said() []map[string]any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]map[string]any(nil), p.words...)
+}
+
 func (p *phone) seen() []frame {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -530,3 +548,12 @@ func painted(c string) string {
 
 const animated = `<!doctype html><body style="margin:0"><script>
 (function f() { document.body.style.background = 'hsl(' + performance.now() / 5 % 360 + ' 100% 50%)'; requestAnimationFrame(f) })()</script>`
+
+// numberOf is by which the browser wants a frame acknowledged.
+func numberOf(raw []byte) int64 {
+	var e struct {
+		SessionID int64 `json:"sessionId"`
+	}
+	_ = json.Unmarshal(raw, &e)
+	return e.SessionID
+}

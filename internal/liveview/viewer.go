@@ -358,14 +358,18 @@ func (v *viewer) stayAlive(ctx context.Context) error {
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
 	for {
+		began := time.Now()
+		limited, cancel := context.WithTimeout(ctx, writeWithin)
+		err := v.conn.Ping(limited)
+		cancel()
+		if err != nil {
+			return err
+		}
+		v.hub.mu.Lock()
+		v.pace.pinged(time.Since(began))
+		v.hub.mu.Unlock()
 		select {
 		case <-tick.C:
-			limited, cancel := context.WithTimeout(ctx, writeWithin)
-			err := v.conn.Ping(limited)
-			cancel()
-			if err != nil {
-				return err
-			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -48,8 +48,10 @@ func (t *Tab) glance() Glance {
 // tells of none.
 func (t *Tabs) entitle(tab *Tab, title string) {
 	tab.mu.Lock()
-	same := tab.title == title
-	tab.title = title
+	same := tab.title == title || title == "" // the browser calls those by their address
+	if !same {
+		tab.title = title
+	}
 	tab.mu.Unlock()
 	if !same {
 		t.changes.tell()

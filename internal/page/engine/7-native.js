@@ -436,10 +436,13 @@
     requestAnimationFrame(() => { clearTimeout(late); done() })
   })
 
-  // nativeSettled is what the page made of it.
+  // nativeSettled is what the page made of it. Where that is not what was wanted,
+  // it may only be so until the page has drawn; what changes later is reported
+  // like any other change.
   tapin.nativeSettled = async ({ id, value }) => {
     const came = await tapin.release({ expect: false })
-    await painted()
+    const is = tapin.kept(id)
+    if (!is?.isConnected || valueOf(is) !== value) await painted()
     const el = tapin.kept(id)
     if (!el?.isConnected) return { ...came, gone: true }
     return { ...came, gone: false, ...said(el), same: valueOf(el) === value, selection: selectionOf(el) }

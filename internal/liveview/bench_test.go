@@ -1,0 +1,90 @@
+package liveview_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"tapin/internal/browser/browsertest"
+	"tapin/internal/link"
+)
+
+// pulse is a page that changes its colour with every press.
+const pulse = `<!doctype html><body style="margin:0;background:red"><script>let n = 0; onmousedown = () => { document.body.style.background = n++ % 2 ? 'red' : 'blue' }</script>`
+
+// BenchmarkTapToPicture measures the time from a tap to the changed picture at
+// the viewer's socket, beside raw CDP on the same browser: two browsers, the same
+// page, one round after the other.
+func BenchmarkTapToPicture(b *testing.B) {
+	var ours, raw []time.Duration
+	measure(b, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		h := open(ctx, t, map[string]string{"/": pulse}, nil)
+		h.lend("hof_1")
+		p := h.enter(ctx, link.Drive)
+		p.width = 1280
+		p.until("a sharp still", func() bool { return len(p.frames) > 0 && p.frames[len(p.frames)-1].flags&1 != 0 })
+		inst, end := h.launch(ctx, "ses_floor-1", h.Server)
+		defer end()
+		inst.Conn().Dispatch()
+		bare := browsertest.NewTab(ctx, t, inst).Session
+		frames, off := bare.Subscribe("Page.screencastFrame")
+		defer off()
+		call := func(method string, params any) {
+			if err := bare.Send(ctx, method, params); err != nil {
+				t.Fatal(err)
+			}
+		}
+		call("Page.enable", struct{}{})
+		call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 1280, "height": 720, "deviceScaleFactor": 1, "mobile": false})
+		call("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true})
+		call("Page.navigate", map[string]any{"url": h.URL + "/"})
+		time.Sleep(2 * time.Second) // it has long been loaded then
+		call("Page.startScreencast", map[string]any{"format": "jpeg", "quality": 65, "maxWidth": 1280, "maxHeight": 720, "maxFramesInFlight": 2})
+		press := func(kind string) {
+			call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": 50, "y": 50, "button": "left", "clickCount": 1})
+		}
+		take := func() {
+			raw := <-frames
+			call("Page.screencastFrameAck", map[string]any{"sessionId": numberOf(raw)})
+		}
+		take()
+		rest := func() { time.Sleep(700 * time.Millisecond) }
+		for range b.N {
+			rest()
+			for len(frames) > 0 {
+				take()
+			}
+			began := time.Now()
+			press("mousePressed")
+			press("mouseReleased")
+			take()
+			raw = append(raw, time.Since(began))
+			rest()
+			before := len(p.seen())
+			began = time.Now()
+			p.tap(ctx, "hof_1", 50, 50)
+			p.until("the changed picture", func() bool { return len(p.frames) > before })
+			ours = append(ours, p.seen()[before].at.Sub(began))
+		}
+	})
+	for name, q := range map[string]float64{"p50": .5, "p95": .95} {
+		at := func(all []time.Duration) float64 {
+			all = slices.Sorted(slices.Values(all))
+			return float64(all[int(q*float64(len(all)-1))].Microseconds()) / 1000
+		}
+		b.ReportMetric(at(ours), "ours-ms-"+name)
+		b.ReportMetric(at(raw), "raw-ms-"+name)
+		b.ReportMetric(at(ours)/at(raw), "ratio-"+name)
+	}
+}
+
+// measure lends a benchmark what tests have.
+func measure(b *testing.B, fn func(*testing.T)) {
+	b.Helper()
+	if !testing.RunTests(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: b.Name(), F: fn}}) {
+		b.Fatal("it did not hold")
+	}
+}
