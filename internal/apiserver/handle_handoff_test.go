@@ -55,7 +55,7 @@ func (w *wheel) Lend(_ context.Context, session, id string, o handoff.LendOption
 	return handoff.Lent{SessionID: "ses_1", Generation: 1, TabID: "tab_1", Seen: page.Observation{URL: w.url, Origin: "https://a.example"}, Holds: make([]bool, len(o.Conditions)), Photo: photo}, nil
 }
 
-func (w *wheel) Return(_ context.Context, session, id string) error {
+func (w *wheel) Return(_ context.Context, session, id string, _ bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.held == id {

@@ -41,7 +41,7 @@ func (s *steering) Lend(_ context.Context, _, id string, o handoff.LendOptions) 
 	return handoff.Lent{SessionID: "ses_1", Generation: 1, TabID: "tab_1", Seen: seen, Holds: make([]bool, len(o.Conditions))}, nil
 }
 
-func (s *steering) Return(context.Context, string, string) error {
+func (s *steering) Return(context.Context, string, string, bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held = ""
@@ -49,7 +49,7 @@ func (s *steering) Return(context.Context, string, string) error {
 }
 
 func (s *steering) Close(ctx context.Context, session, _ string) (bool, error) {
-	return true, s.Return(ctx, session, "")
+	return true, s.Return(ctx, session, "", false)
 }
 
 func (s *steering) Observe(context.Context, string, string, page.ObserveOptions) (page.Observation, error) {

@@ -87,6 +87,7 @@ func prepare(rec Record, effects []Effect) Record {
 type News struct {
 	HandoffID    string    `json:"handoff_id"`
 	SessionID    string    `json:"session_id"`
+	RunID        string    `json:"run_id,omitempty"`
 	Status       Status    `json:"status"`
 	Reason       Reason    `json:"reason"`
 	Instruction  string    `json:"instruction,omitempty"`
@@ -110,7 +111,7 @@ type News struct {
 
 func newsOf(r Record) json.RawMessage {
 	data, err := json.Marshal(News{
-		HandoffID: r.ID, SessionID: r.SessionID, Status: r.Status, Reason: r.Reason, Instruction: r.Instruction, Task: r.Task,
+		HandoffID: r.ID, SessionID: r.SessionID, RunID: r.RunID, Status: r.Status, Reason: r.Reason, Instruction: r.Instruction, Task: r.Task,
 		Origin: r.Before.Origin, StartedBy: r.StartedBy, FinishedBy: r.FinishedBy, Attempts: r.Attempts, Follows: r.Follows,
 		Notify: r.Notify, Photo: r.Book.HasPhoto && !r.IsOver(), Deadline: r.Deadline, FinishesAt: r.FinishesAt,
 		Reminder: r.Book.Reminded, OnTimeout: r.OnTimeout, Parked: r.Parked,
@@ -192,7 +193,7 @@ func (r *Room) carryOut(ctx context.Context, l *live, e Effect) error {
 			err = stage.KeepUntil(ctx, rec.SessionID, rec.Deadline.Add(keepBeyond))
 		}
 	case returnWheel:
-		err = stage.Return(ctx, rec.SessionID, rec.ID)
+		err = stage.Return(ctx, rec.SessionID, rec.ID, loggedIn(*rec))
 	case closeSession:
 		var saved bool
 		saved, err = stage.Close(ctx, rec.SessionID, "hand-off "+rec.ID+" "+strings.ToLower(string(rec.Status)))
@@ -225,6 +226,12 @@ func (r *Room) carryOut(ctx context.Context, l *live, e Effect) error {
 		return nil // the session is over, or not ours any more: there is nothing left to do to it
 	}
 	return err
+}
+
+// loggedIn reports whether a person was seen to have logged in: that is what
+// was asked for, and the conditions say that it is so.
+func loggedIn(r Record) bool {
+	return r.Status == Finished && (r.Reason == Login || r.Reason == SecondFactor) && r.Verified != nil && r.Verified.Held
 }
 
 func evidenceOf(r Record) string {

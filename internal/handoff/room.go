@@ -251,7 +251,7 @@ func (r *Room) Start(ctx context.Context, o StartOptions) (rec Record, err error
 	if err != nil {
 		giveBack, stop := context.WithTimeout(ctx, effectWithin)
 		defer stop()
-		if err := r.deps.Stage.Return(giveBack, lent.SessionID, id); err != nil {
+		if err := r.deps.Stage.Return(giveBack, lent.SessionID, id, false); err != nil {
 			r.log.Warn("the gate could not be opened again", "session", lent.SessionID, "error", err)
 		}
 	}

@@ -17,8 +17,9 @@ type Stage interface {
 	// at the page. No session means the active one. HANDOFF_ACTIVE when another
 	// hand-off holds it.
 	Lend(ctx context.Context, session, handoff string, o LendOptions) (Lent, error)
-	// Return opens the gate again. It may be repeated.
-	Return(ctx context.Context, session, handoff string) error
+	// Return opens the gate again. It may be repeated. loggedIn says that the
+	// saved login of the session was seen to work.
+	Return(ctx context.Context, session, handoff string, loggedIn bool) error
 	// Observe looks at the page.
 	Observe(ctx context.Context, session, handoff string, o page.ObserveOptions) (page.Observation, error)
 	// Holds tells which conditions are met, and nothing else of the page.

@@ -174,7 +174,7 @@ func (s *theatre) conditions(all []page.Condition) []bool {
 	return out
 }
 
-func (s *theatre) Return(_ context.Context, session, handoff string) error {
+func (s *theatre) Return(_ context.Context, session, handoff string, _ bool) error {
 	return s.change("return", func() error {
 		if s.lease == handoff {
 			s.lease, s.idle = "", false

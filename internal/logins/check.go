@@ -49,7 +49,7 @@ func Judge(check Check, seen Seen, failed error) (Result, string) {
 		return Unknown, "the page could not be looked at"
 	case seen.Status == 0:
 		return Unknown, "the site sent no page"
-	case seen.Status == 401 || seen.Status == 403:
+	case seen.Status == 401:
 		return Expired, "the site asks for a login"
 	case seen.Status >= 400:
 		return Unknown, "the site answered with an error"

@@ -66,6 +66,9 @@ func (h *Hidden) add(value secret.Text) {
 	h.forms = strings.NewReplacer(pairs...)
 }
 
+// Keep remembers a value that is about to be typed for somebody.
+func (h *Hidden) Keep(value secret.Text) { h.add(value) }
+
 // Mark notes that a page may hold something that nobody here knows: a person
 // was at it.
 func (h *Hidden) Mark() {

@@ -37,6 +37,12 @@ func (t *Tab) Holds(ctx context.Context, conditions []Condition) ([]bool, error)
 		if err := c.check(op); err != nil {
 			return nil, err
 		}
+		if valueInCSS.MatchString(c.Visible) || valueInCSS.MatchString(c.Absent) {
+			// Frameworks mirror what is typed into that attribute, and a condition is
+			// watched while a person types.
+			return nil, fault.New(fault.Forbidden, op, "a condition cannot ask for the value of a field").
+				WithHint("Name what appears or goes away when it is done.")
+		}
 		if c.URL == "" {
 			things, at = append(things, c.thing()), append(at, i)
 		}

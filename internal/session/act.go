@@ -141,7 +141,7 @@ func (s *Session) CloseTab(ctx context.Context, tab string) (Did, error) {
 
 // Downloads are the files that pages sent. It waits for nobody's turn.
 func (s *Session) Downloads(ctx context.Context) ([]page.Download, error) {
-	if err := s.permit(driverOf(ctx)); err != nil {
+	if err := s.permit(ctx); err != nil {
 		return nil, err
 	}
 	return s.view().tabs.Downloads(), nil
@@ -149,11 +149,17 @@ func (s *Session) Downloads(ctx context.Context) ([]page.Download, error) {
 
 // Tabs are the pages of the session. It waits for nobody's turn.
 func (s *Session) Tabs(ctx context.Context) ([]Tab, error) {
-	if err := s.permit(driverOf(ctx)); err != nil {
+	if err := s.permit(ctx); err != nil {
 		return nil, err
 	}
 	status, err := s.Status(ctx)
-	return status.Tabs, err
+	if err == nil {
+		err = s.permit(ctx) // it may have changed hands meanwhile
+	}
+	if err != nil {
+		return nil, err
+	}
+	return status.Tabs, nil
 }
 
 // Permission lets a site do something, or not; origin "" is that of the page.

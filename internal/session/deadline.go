@@ -47,7 +47,11 @@ func (h *Host) KeepUntil(ctx context.Context, id string, t time.Time) error {
 	if err != nil {
 		return err
 	}
-	if last := s.Info().StartedAt.Add(maxTimeout); t.After(last) {
+	began := s.Info().StartedAt
+	if awake := s.record().AwakeSince; awake.After(began) {
+		began = awake
+	}
+	if last := began.Add(maxTimeout); t.After(last) {
 		t = last
 	}
 	if !t.After(s.Info().Deadline) {

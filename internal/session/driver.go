@@ -16,17 +16,33 @@ const (
 	Owner Driver = "owner"
 )
 
-type driverKey struct{}
+// actor is who acts, and under which hand-off if that is known.
+type actor struct {
+	driver  Driver
+	handoff string
+}
+
+type actorKey struct{}
 
 // As says who acts in what is done under the context.
-func As(ctx context.Context, d Driver) context.Context { return context.WithValue(ctx, driverKey{}, d) }
-
-func driverOf(ctx context.Context) Driver {
-	if d, ok := ctx.Value(driverKey{}).(Driver); ok {
-		return d
-	}
-	return Agent
+func As(ctx context.Context, d Driver) context.Context {
+	return context.WithValue(ctx, actorKey{}, actor{driver: d})
 }
+
+// acting says that the owner acts under a hand-off: what is done once that is
+// over is refused, however long it had waited.
+func acting(ctx context.Context, handoff string) context.Context {
+	return context.WithValue(ctx, actorKey{}, actor{Owner, handoff})
+}
+
+func actorOf(ctx context.Context) actor {
+	if a, ok := ctx.Value(actorKey{}).(actor); ok {
+		return a
+	}
+	return actor{driver: Agent}
+}
+
+func driverOf(ctx context.Context) Driver { return actorOf(ctx).driver }
 
 // lease is who has the wheel. It is derived from a running hand-off and never
 // kept: after a restart the hand-off's record gives it back.
@@ -35,18 +51,27 @@ type lease struct {
 	human   time.Time // when a person last did something
 }
 
-// permit refuses the agent while a person drives.
-func (s *Session) permit(d Driver) error {
+// permit refuses the agent while a person drives, and whoever acts under a
+// hand-off that does not have the wheel.
+func (s *Session) permit(ctx context.Context) error {
+	a := actorOf(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if a.handoff != "" && a.handoff != s.lease.handoff {
+		return notHeld("")
+	}
 	if s.lease.handoff == "" {
 		return nil
 	}
-	if d == Owner {
+	if a.driver == Owner {
 		s.lease.human = time.Now()
 		return nil
 	}
 	return inControl(s.lease.handoff)
+}
+
+func notHeld(op string) error {
+	return fault.New(fault.HandoffNotRunning, op, "that hand-off does not hold this browser")
 }
 
 func inControl(handoff string) error {

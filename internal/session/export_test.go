@@ -36,5 +36,10 @@ func (h *Host) CrashPage(ctx context.Context, id string) error {
 // Busy reports whether something is under way in a session.
 func (h *Host) Busy(id string) bool {
 	s, err := h.Get(id)
-	return err == nil && len(s.turn) > 0
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cut != nil
 }

@@ -181,7 +181,7 @@ func (h *Host) launch(ctx context.Context, provider browser.Provider, rec *recor
 	if rec.Restored {
 		restored, err := v.tabs.Restore(ctx, state)
 		if err != nil {
-			_ = v.inst.Release()
+			v.close()
 			return nil, err
 		}
 		h.log.Info("a saved login was restored", "session", rec.ID, "context", rec.Context, "cookies", restored.Cookies, "keys", restored.Keys)
@@ -268,8 +268,8 @@ func (h *Host) undo(ctx context.Context, provider browser.Provider, rec *record)
 // letGo is the end of a session whose browser is gone: its login is free for
 // others, what was kept for it is removed, and its record is closed.
 func (h *Host) letGo(ctx context.Context, rec *record, reason string) error {
-	if rec.Context != "" && h.deps.Saved != nil {
-		if err := h.deps.Saved.Release(ctx, rec.Context, rec.ID); err != nil {
+	if login := h.records.copy(rec).Context; login != "" && h.deps.Saved != nil {
+		if err := h.deps.Saved.Release(ctx, login, rec.ID); err != nil {
 			return err
 		}
 	}
@@ -371,7 +371,7 @@ func (h *Host) Stop(ctx context.Context, id string, save *bool) (Stopped, error)
 	if err != nil {
 		return Stopped{}, err
 	}
-	if err := s.permit(driverOf(ctx)); err != nil {
+	if err := s.permit(ctx); err != nil {
 		return Stopped{}, err
 	}
 	s.mu.Lock()
@@ -393,7 +393,7 @@ func (h *Host) Shut(ctx context.Context, id, reason string) (Stopped, error) {
 	if err != nil {
 		return Stopped{}, err
 	}
-	s.openGate(s.heldBy()) // whoever shuts it knows that the hand-off is over
+	// The gate stays closed: until the browser is gone the page is the person's.
 	return h.end(ctx, s, reason)
 }
 
@@ -422,6 +422,9 @@ func (h *Host) end(ctx context.Context, s *Session, reason string) (Stopped, err
 			// It may be unreachable from here: the provider knows other ways.
 			err = s.provider.End(ctx, inst.Ref())
 		}
+		if known := s.record().Ref; err == nil && known.ID != inst.Ref().ID {
+			err = s.provider.End(ctx, known) // one that was to take the place of a lost one
+		}
 		if err == nil {
 			s.setFreed() // before it is told: whoever hears of it may start another
 			err = h.letGo(ctx, s.rec, reason)
@@ -443,7 +446,7 @@ func (h *Host) end(ctx context.Context, s *Session, reason string) (Stopped, err
 }
 
 // Close ends all sessions, also those that are still being started; it is the
-// sidecar's orderly end.
+// sidecar's orderly end. One that a person holds is not ended.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closing = true
@@ -453,10 +456,21 @@ func (h *Host) Close(ctx context.Context) error {
 
 	h.mu.Lock()
 	var all []*Session
+	var held []*Session
 	for _, s := range h.sessions {
+		if s.heldBy() != "" {
+			held = append(held, s)
+			continue
+		}
 		all = append(all, s)
 	}
 	h.mu.Unlock()
+	for _, s := range held {
+		// It could not be parked. The browser lives on in the person's hands, and
+		// the next start finds it.
+		h.log.Warn("a browser that a person is in is left running", "session", s.ID())
+		h.forget(s, "tapin was stopped")
+	}
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
 	for i, s := range all {

@@ -41,8 +41,14 @@ type Saved interface {
 	// Stale notes that a login was asked for although this one was used.
 	Stale(ctx context.Context, name, why string) error
 	// Verified notes that a page which needs the login was seen without one.
-	Verified(ctx context.Context, name string) error
+	Verified(ctx context.Context, name, how string) error
 }
+
+// How a login was found to work.
+const (
+	ByAgent   = "agent"
+	ByHandoff = "handoff"
+)
 
 // Sealer keeps what must not lie in the clear.
 type Sealer interface {
@@ -171,12 +177,15 @@ func (h *Host) Verified(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	if err := s.permit(ctx); err != nil {
+		return err
+	}
 	name := s.record().Context
 	if name == "" || h.deps.Saved == nil {
 		return fault.New(fault.InvalidRequest, "verify a login", "this session uses no saved login").
 			WithHint("Start the session with context.")
 	}
-	return h.deps.Saved.Verified(ctx, name)
+	return h.deps.Saved.Verified(ctx, name, ByAgent)
 }
 
 // kept is what brings a lost browser back, sealed: its login, and where it was.

@@ -179,8 +179,9 @@ func (s *Session) interrupt(cause error) {
 }
 
 // Return gives the wheel back to the agent, and saves what the person logged in
-// to. Returning what this hand-off does not hold changes nothing.
-func (h *Host) Return(ctx context.Context, id, handoff string) error {
+// to, which is verified if they were seen to be. Returning what this hand-off
+// does not hold changes nothing.
+func (h *Host) Return(ctx context.Context, id, handoff string, loggedIn bool) error {
 	s, err := h.Get(id)
 	if errors.Is(err, fault.NoSession) {
 		return nil // it ended, and the lease with it
@@ -192,6 +193,11 @@ func (h *Host) Return(ctx context.Context, id, handoff string) error {
 		return nil
 	}
 	h.saveNow(ctx, s)
+	if login := s.record().Context; loggedIn && login != "" && h.deps.Saved != nil {
+		if err := h.deps.Saved.Verified(ctx, login, ByHandoff); err != nil {
+			h.log.Warn("that a login works could not be noted", "context", login, "error", err)
+		}
+	}
 	s.openGate(handoff)
 	h.dropState(id) // it was for this person's browser alone
 	_ = s.use(time.Now())
@@ -225,13 +231,13 @@ func held[R any](ctx context.Context, h *Host, id, handoff string, fn func(conte
 		return none, err
 	}
 	if s.heldBy() != handoff {
-		return none, fault.New(fault.HandoffNotRunning, "", "that hand-off does not hold this browser")
+		return none, notHeld("")
 	}
 	tab, err := s.view().tabs.Front(ctx)
 	if err != nil {
 		return none, err
 	}
-	return fn(As(ctx, Owner), tab)
+	return fn(acting(ctx, handoff), tab)
 }
 
 // find is the session named, or the active one.

@@ -129,13 +129,13 @@ func TestWhileAPersonDrivesTheAgentIsRefused(t *testing.T) {
 	if status, err := s.Status(owner); err != nil || status.URL != site.URL+"/owner" {
 		t.Errorf("what the person is told: %+v %v", status, err)
 	}
-	if err := h.host.Return(ctx, s.ID(), "hof_2"); err != nil {
+	if err := h.host.Return(ctx, s.ID(), "hof_2", false); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.Reload(ctx); code(err) != fault.HumanInControl {
 		t.Errorf("after somebody else's return: %v", err)
 	}
-	if err := h.host.Return(ctx, s.ID(), "hof_1"); err != nil {
+	if err := h.host.Return(ctx, s.ID(), "hof_1", false); err != nil {
 		t.Error(err)
 	}
 	if nav, err := s.Reload(ctx); err != nil || nav.URL != site.URL+"/owner" {
@@ -323,7 +323,7 @@ func TestWhatWasKeptForOnePersonIsNotForTheNext(t *testing.T) {
 	if _, err := os.Stat(kept); err != nil {
 		t.Fatalf("nothing is kept of a browser that a person is in: %v", err)
 	}
-	if err := h.host.Return(ctx, s.ID(), "hof_1"); err != nil {
+	if err := h.host.Return(ctx, s.ID(), "hof_1", false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(kept); !errors.Is(err, fs.ErrNotExist) {

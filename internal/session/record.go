@@ -34,14 +34,15 @@ type record struct {
 	Deadline   time.Time    `json:"deadline"`
 	Ref        browser.Ref  `json:"ref"`
 	Look       page.Look    `json:"look"`
-	Context    string       `json:"context,omitempty"`   // the saved login it was started with
-	Restored   bool         `json:"restored,omitempty"`  // that login existed
-	NoSave     bool         `json:"no_save,omitempty"`   // and is not to be saved
-	Private    bool         `json:"private,omitempty"`   // more than the agent's own doing is in it
-	PageLost   bool         `json:"page_lost,omitempty"` // a browser was lost under a person
-	Origins    []string     `json:"origins,omitempty"`   // where it has been
-	Relayed    []relayed    `json:"relayed,omitempty"`   // what was typed for the owner, by key
-	Warned     time.Time    `json:"warned,omitzero"`     // the deadline of which the owner was told
+	Context    string       `json:"context,omitempty"`    // the saved login it was started with
+	Restored   bool         `json:"restored,omitempty"`   // that login existed
+	NoSave     bool         `json:"no_save,omitempty"`    // and is not to be saved
+	Private    bool         `json:"private,omitempty"`    // more than the agent's own doing is in it
+	PageLost   bool         `json:"page_lost,omitempty"`  // a browser was lost under a person
+	Origins    []string     `json:"origins,omitempty"`    // where it has been
+	Relayed    []relayed    `json:"relayed,omitempty"`    // what was typed for the owner, by key
+	AwakeSince time.Time    `json:"awake_since,omitzero"` // when it came back from a park
+	Warned     time.Time    `json:"warned,omitzero"`      // the deadline of which the owner was told
 	Outbox     event.Outbox `json:"outbox,omitempty"`
 	Hides      bool         `json:"hides,omitempty"` // a page was given something that nobody may read back
 
@@ -87,6 +88,9 @@ func (r *records) copy(rec *record) record {
 func (r *records) change(ctx context.Context, rec *record, news string, apply func(*record)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if rec.State == stateOver {
+		return nil // its file may be gone, and must not come back
+	}
 	next := *rec
 	apply(&next)
 	next.Version++

@@ -107,7 +107,10 @@ func (h *Host) regain(s *Session, cause error) error {
 		if next, err = h.tryAgain(ctx, s, recipes); err == nil {
 			old.close()
 			s.show(next)
-			return h.records.change(ctx, s.rec, "session.reconnected", func(*record) {})
+			if err := h.records.change(ctx, s.rec, "session.reconnected", func(*record) {}); err != nil {
+				h.log.Warn("that a browser was reached again could not be told", "session", s.ID(), "error", err)
+			}
+			return nil
 		}
 		if errors.Is(err, errGone) || errors.Is(err, browser.ErrTakenOver) {
 			return err

@@ -31,9 +31,10 @@ func (h *Host) Relay(ctx context.Context, id, handoff string, text secret.Text, 
 		return page.Typed{}, err
 	}
 	if s.heldBy() != handoff {
-		return page.Typed{}, fault.New(fault.HandoffNotRunning, op, "that hand-off does not hold this browser")
+		return page.Typed{}, notHeld(op)
 	}
-	ctx = As(ctx, Owner)
+	ctx = acting(ctx, handoff)
+	h.records.hidden(s.rec).Keep(text) // whatever field it goes into, it is no reading for the agent
 	if key == "" {
 		typed, _, err := s.Type(ctx, text, page.TypeOptions{})
 		return typed, err
@@ -56,6 +57,9 @@ func (h *Host) Relay(ctx context.Context, id, handoff string, text secret.Text, 
 	}
 	typed, _, err := s.Type(ctx, text, page.TypeOptions{})
 	written := h.records.change(context.WithoutCancel(ctx), s.rec, "", func(r *record) {
+		if err != nil && !untyped(err) {
+			return // some of it may have been typed: never again
+		}
 		r.Relayed = forgetRelayed(r.Relayed, mark)
 		if err == nil {
 			r.Relayed = remember(r.Relayed, relayed{mark, &typed})
@@ -65,6 +69,17 @@ func (h *Host) Relay(ctx context.Context, id, handoff string, text secret.Text, 
 		h.log.Warn("that a text was typed could not be kept", "session", id, "error", written)
 	}
 	return typed, err
+}
+
+// untyped reports whether a failure left the field as it was.
+func untyped(err error) bool {
+	f := fault.Of(err)
+	switch f.Code {
+	case fault.InvalidRequest, fault.NoSession, fault.HandoffNotRunning, fault.HumanInControl, fault.NoFocusedField, fault.DialogOpen,
+		fault.ElementNotFound, fault.ElementNotActionable:
+		return f.Data["characters"] == nil
+	}
+	return false
 }
 
 func remember(all []relayed, one relayed) []relayed {

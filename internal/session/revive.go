@@ -12,6 +12,9 @@ import (
 // reviveWithin bounds a new browser in the place of another.
 const reviveWithin = 45 * time.Second
 
+// replaceEvery is how often a lost browser is made anew.
+const replaceEvery = 10 * time.Second
+
 // revive makes another browser for a session whose own is gone, with the state
 // that was kept and on the page where it was. The record names the browser
 // before it exists, so that no crash leaves one that nobody knows.
@@ -60,11 +63,16 @@ func (h *Host) replace(s *Session, cause error) error {
 	if s.heldBy() == "" {
 		return errGone // it was lost before anybody had it
 	}
+	if time.Since(s.replaced) < replaceEvery {
+		return errGone // what kills it would kill the next one too
+	}
+	s.replaced = time.Now()
 	h.log.Warn("a browser that a person was in is lost and made anew", "session", s.ID(), "cause", cause)
 	old := s.view()
 	old.close()
 	next, err := h.revive(ctx, s.provider, s.rec)
 	if err != nil {
+		_ = h.endRef(context.WithoutCancel(ctx), s.provider, s.record().Ref)
 		return err
 	}
 	s.show(next)
@@ -90,7 +98,7 @@ func (h *Host) Park(ctx context.Context, id, handoff string) error {
 		return err
 	}
 	if s.heldBy() != handoff {
-		return fault.New(fault.HandoffNotRunning, op, "that hand-off does not hold this browser")
+		return notHeld(op)
 	}
 	h.saveNow(ctx, s)
 	if err := s.await(As(ctx, Owner)); err != nil {
@@ -112,8 +120,10 @@ func (h *Host) Park(ctx context.Context, id, handoff string) error {
 	h.parked[id] = parked{s.rec, handoff}
 	h.mu.Unlock()
 	// Whatever of the browser is left is ended by the next start at the latest.
-	if err := s.view().inst.End(ctx); err != nil {
-		_ = h.endRef(ctx, s.provider, s.record().Ref)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), judgeWithin)
+	defer cancel()
+	if err := s.view().inst.End(ending); err != nil {
+		_ = h.endRef(ending, s.provider, s.record().Ref)
 	}
 	return nil
 }
@@ -145,7 +155,7 @@ func (h *Host) Unpark(ctx context.Context, id, handoff string) (generation int, 
 		return s.Info().Generation, nil
 	}
 	if p.handoff != handoff {
-		return 0, fault.New(fault.HandoffNotRunning, "resume", "that hand-off does not hold this browser")
+		return 0, notHeld("resume")
 	}
 	if err := h.reserve(id); err != nil {
 		return 0, err
@@ -165,7 +175,7 @@ func (h *Host) Unpark(ctx context.Context, id, handoff string) (generation int, 
 	}
 	deadline := time.Now().Add(h.opts.Timeout).UTC()
 	err = h.records.change(ctx, p.rec, "session.resumed", func(r *record) {
-		r.State, r.LastUsedAt = stateActive, time.Now().UTC()
+		r.State, r.LastUsedAt, r.AwakeSince = stateActive, time.Now().UTC(), time.Now().UTC()
 		if r.Deadline.Before(deadline) {
 			r.Deadline = deadline
 		}

@@ -38,6 +38,7 @@ type Session struct {
 	saveAs  *bool                   // whether its end saves the login; nil leaves it to the start
 	cut     context.CancelCauseFunc // ends what is under way
 
+	replaced time.Time  // when a lost browser was last made anew; its watcher's alone
 	relaying sync.Mutex // held by whoever types for the owner
 
 	ending  sync.Mutex // held by whoever ends it
@@ -46,13 +47,14 @@ type Session struct {
 }
 
 func newSession(h *Host, p browser.Provider, v view, rec *record) *Session {
+	known := h.records.copy(rec)
 	return &Session{
 		host: h, provider: p, now: v, rec: rec,
-		turn: make(chan struct{}, 1), over: make(chan struct{}), shown: make(chan struct{}), touched: rec.LastUsedAt,
+		turn: make(chan struct{}, 1), over: make(chan struct{}), shown: make(chan struct{}), touched: known.LastUsedAt,
 		info: Info{
-			ID: rec.ID, Provider: rec.Ref.Provider, Generation: rec.Generation,
-			StartedAt: rec.StartedAt, LastUsedAt: rec.LastUsedAt, Deadline: rec.Deadline,
-			Context: rec.Context, Restored: rec.Restored, PageLost: rec.PageLost,
+			ID: known.ID, Provider: known.Ref.Provider, Generation: known.Generation,
+			StartedAt: known.StartedAt, LastUsedAt: known.LastUsedAt, Deadline: known.Deadline,
+			Context: known.Context, Restored: known.Restored, PageLost: known.PageLost,
 		},
 	}
 }
@@ -116,6 +118,9 @@ func (s *Session) Status(ctx context.Context) (Status, error) {
 	if err := tabs.Refresh(ctx); err != nil {
 		return Status{}, err
 	}
+	if driverOf(ctx) != Owner && s.heldBy() != status.Handoff {
+		return s.Status(ctx) // it changed hands meanwhile
+	}
 	for _, t := range tabs.List() {
 		url, title := t.Address()
 		status.Tabs = append(status.Tabs, Tab{ID: t.ID(), URL: url, Title: title})
@@ -167,14 +172,14 @@ func act[R any](ctx context.Context, s *Session, what string, fn func(context.Co
 func turn[R any](ctx context.Context, s *Session, what string, fn func(context.Context) (R, note, error)) (R, error) {
 	var none R
 	began, driver := time.Now(), driverOf(ctx)
-	if err := s.permit(driver); err != nil {
+	if err := s.permit(ctx); err != nil {
 		return none, err // at once: a person's action may take long
 	}
 	if err := s.await(ctx); err != nil {
 		return none, err
 	}
 	defer func() { <-s.turn }()
-	if err := s.permit(driver); err != nil {
+	if err := s.permit(ctx); err != nil {
 		return none, err
 	}
 	if err := s.use(began); err != nil {

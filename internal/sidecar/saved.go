@@ -26,8 +26,8 @@ func (s saved) Stale(ctx context.Context, name, _ string) error {
 	return s.Room.Stale(ctx, name, logins.NeededLogin)
 }
 
-func (s saved) Verified(ctx context.Context, name string) error {
-	return s.Room.Verified(ctx, name, logins.ByAgent)
+func (s saved) Verified(ctx context.Context, name, how string) error {
+	return s.Room.Verified(ctx, name, logins.How(how))
 }
 
 // checkWithin bounds a look at a site, lookWithin the wait for what tells.

@@ -23,8 +23,8 @@ func (s *stage) Lend(ctx context.Context, id, by string, o handoff.LendOptions) 
 	return handoff.Lent(lent), err
 }
 
-func (s *stage) Return(ctx context.Context, id, by string) error {
-	return s.sessions.Return(ctx, id, by)
+func (s *stage) Return(ctx context.Context, id, by string, loggedIn bool) error {
+	return s.sessions.Return(ctx, id, by, loggedIn)
 }
 
 func (s *stage) Observe(ctx context.Context, id, by string, o page.ObserveOptions) (page.Observation, error) {
