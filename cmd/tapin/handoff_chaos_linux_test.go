@@ -126,6 +126,7 @@ func (g *game) prepare() {
 		g.must("agent", "POST", "/session/start", map[string]any{"screenshot": false})
 	}
 	g.must("agent", "POST", "/session/navigate", map[string]any{"url": g.site.URL + "/login?round=" + g.name, "screenshot": false})
+	g.site.forget()
 	g.session = g.must("agent", "GET", "/session/status", nil).text("session_id")
 	g.run = g.must("agent", "POST", "/task-run/start", map[string]any{"goal": "round " + g.name}).text("run_id")
 }

@@ -318,6 +318,13 @@ field.focus();
 </script>`, strings.TrimPrefix(r.URL.Path, "/"))
 }
 
+// forget lets only a load that speaks from now on be heard.
+func (n *noticing) forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last = ""
+}
+
 // field is the value that the page told last, and the name of its load.
 func (n *noticing) field() (load, value string) {
 	n.mu.Lock()

@@ -431,6 +431,9 @@ func (h *Host) end(ctx context.Context, s *Session, reason string) (Stopped, err
 		}
 		h.journal(event.Entry{At: began, Who: who(ctx, reason), What: "session.stop", Session: s.ID(), Took: time.Since(began), Outcome: outcome(err)})
 		if err != nil {
+			if inst.Conn().Err() != nil {
+				h.tellEnd(s, reason) // out of reach, it is over for whoever was in it
+			}
 			h.deps.Schedule.Set(s.ID(), time.Now().Add(retryEndAfter), func(ctx context.Context) { _, _ = h.end(ctx, s, reason) })
 			return Stopped{}, err
 		}
@@ -438,11 +441,22 @@ func (h *Host) end(ctx context.Context, s *Session, reason string) (Stopped, err
 		delete(h.sessions, s.ID())
 		h.lastEnd = reason
 		h.mu.Unlock()
-		if h.opts.OnEnd != nil {
-			h.opts.OnEnd(s.ID(), s.heldBy(), reason)
-		}
+		h.tellEnd(s, reason)
 		return Stopped{ID: s.ID(), ContextSaved: saved}, nil
 	})
+}
+
+// tellEnd says once that a session is over. The one who ends it calls it.
+func (h *Host) tellEnd(s *Session, reason string) {
+	if s.toldEnd {
+		return
+	}
+	s.toldEnd = true
+	held := s.heldBy()
+	if h.opts.OnEnd != nil {
+		h.opts.OnEnd(s.ID(), held, reason)
+	}
+	s.openGate(held) // nobody drives it any more
 }
 
 // Close ends all sessions, also those that are still being started; it is the

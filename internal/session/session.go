@@ -43,6 +43,7 @@ type Session struct {
 
 	ending  sync.Mutex // held by whoever ends it
 	ended   bool
+	toldEnd bool
 	stopped Stopped
 }
 

@@ -1,14 +1,9 @@
 package endpoint_test
 
 import (
-	"bufio"
 	"errors"
 	"net/url"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,7 +13,6 @@ import (
 	"tapin/internal/browser"
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/browser/endpoint"
-	"tapin/internal/browser/local"
 	"tapin/internal/fault"
 	"tapin/internal/page"
 	"tapin/internal/secret"
@@ -26,65 +20,17 @@ import (
 
 const canary = "canary-key-77aa"
 
-// chromium starts one with a debugging port, as somebody else would, and
-// returns its WebSocket.
-func chromium(t *testing.T) *url.URL {
-	t.Helper()
-	found, err := local.Find("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := []string{
-		"--headless=new", "--remote-debugging-port=0", "--user-data-dir=" + filepath.Join(t.TempDir(), "profile"),
-		"--no-first-run", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "about:blank",
-	}
-	if local.NeedsNoSandbox() {
-		args = append(args, "--no-sandbox")
-	}
-	cmd := exec.Command(found.Path, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
-	})
-	listening := regexp.MustCompile(`ws://\S+`)
-	lines := bufio.NewScanner(stderr)
-	for lines.Scan() {
-		if ws := listening.FindString(lines.Text()); ws != "" {
-			go func() {
-				for lines.Scan() {
-					continue // drained, so that the browser never blocks on it
-				}
-			}()
-			u, err := url.Parse(ws)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return u
-		}
-	}
-	t.Fatal("the browser did not say where it listens")
-	return nil
-}
-
 // through is the address of the browser by way of the line, with a key in it.
-func through(ws *url.URL, l *line) secret.Text {
+func through(ws *url.URL, l *browsertest.Line) secret.Text {
 	u := *ws
-	u.Host, u.RawQuery = l.addr(), "apiKey="+canary
+	u.Host, u.RawQuery = l.Addr(), "apiKey="+canary
 	return secret.New(u.String())
 }
 
 func TestAnEndpointIsAProvider(t *testing.T) {
-	ws := chromium(t)
+	ws := browsertest.Chromium(t)
 	browsertest.Run(t, func(t *testing.T) browsertest.Subject {
-		l := newLine(t, ws.Host)
+		l := browsertest.NewLine(t, ws.Host)
 		next := func() browser.Provider {
 			p, err := endpoint.New(through(ws, l), nil)
 			if err != nil {
@@ -92,13 +38,13 @@ func TestAnEndpointIsAProvider(t *testing.T) {
 			}
 			return p
 		}
-		return browsertest.Subject{Provider: next(), Next: next, Sever: func(browser.Instance) { l.cut() }, Canary: canary}
+		return browsertest.Subject{Provider: next(), Next: next, Sever: func(browser.Instance) { l.Cut() }, Canary: canary}
 	})
 }
 
 func TestAnHTTPAddressLeadsToTheWebSocket(t *testing.T) {
 	ctx := browsertest.Context(t)
-	ws := chromium(t)
+	ws := browsertest.Chromium(t)
 	p, err := endpoint.New(secret.New("http://"+ws.Host), map[string]secret.Text{"Authorization": secret.New("Bearer " + canary)})
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +60,7 @@ func TestAnHTTPAddressLeadsToTheWebSocket(t *testing.T) {
 
 func TestNothingThatIsNotOursIsTouched(t *testing.T) {
 	ctx := browsertest.Context(t)
-	ws := chromium(t)
+	ws := browsertest.Chromium(t)
 	site := browsertest.Site(t)
 	p, err := endpoint.New(secret.New(ws.String()), nil)
 	if err != nil {
@@ -182,9 +128,9 @@ func targets(t *testing.T, inst browser.Instance) map[target.ID]bool {
 
 func TestTheRecipeIsAppliedAgainAfterAReconnect(t *testing.T) {
 	ctx := browsertest.Context(t)
-	ws := chromium(t)
+	ws := browsertest.Chromium(t)
 	site := browsertest.Site(t)
-	l := newLine(t, ws.Host)
+	l := browsertest.NewLine(t, ws.Host)
 	p, err := endpoint.New(through(ws, l), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +154,7 @@ func TestTheRecipeIsAppliedAgainAfterAReconnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	recipes := tabs.Recipes()
-	l.cut()
+	l.Cut()
 	<-inst.Conn().Done()
 	tabs.Close()
 
@@ -240,8 +186,8 @@ func TestTheRecipeIsAppliedAgainAfterAReconnect(t *testing.T) {
 func TestAStalledLineIsNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)
-	ws := chromium(t)
-	l := newLine(t, ws.Host)
+	ws := browsertest.Chromium(t)
+	l := browsertest.NewLine(t, ws.Host)
 	p, err := endpoint.New(through(ws, l), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -252,11 +198,11 @@ func TestAStalledLineIsNotWaitedForForEver(t *testing.T) {
 	}
 	inst.Conn().Dispatch()
 	tab := browsertest.NewTab(ctx, t, inst)
-	l.stall()
+	l.Stall()
 	if _, err := tab.TryEval(ctx, "1"); !errors.Is(err, fault.BrowserLost) || strings.Contains(err.Error(), canary) {
 		t.Fatalf("a call into a stalled line got %v", err)
 	}
-	l.flow()
+	l.Flow()
 	browsertest.End(t, p, inst.Ref())
 }
 
@@ -295,8 +241,8 @@ func TestTheNextTryMayTakeItsTime(t *testing.T) {
 	t.Parallel()
 	// A cut line fails at once; only then is the time of the next try ours to choose.
 	ctx := browsertest.Context(t)
-	ws := chromium(t)
-	l := newLine(t, ws.Host)
+	ws := browsertest.Chromium(t)
+	l := browsertest.NewLine(t, ws.Host)
 	p, err := endpoint.New(through(ws, l), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +252,7 @@ func TestTheNextTryMayTakeItsTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	l.cut()
+	l.Cut()
 	<-inst.Conn().Done()
 	if took := time.Since(began); took > time.Second {
 		t.Fatalf("the loss was noticed after %s", took)

@@ -19,7 +19,7 @@ import (
 
 func TestStateMovesBetweenContextsOfASharedBrowser(t *testing.T) {
 	ctx := browsertest.Context(t)
-	ws := chromium(t)
+	ws := browsertest.Chromium(t)
 	var asked atomic.Int64
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
