@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -79,4 +82,78 @@ func TestAHandoffWhoseTimePassesDuringAnOutageEndsAsItShould(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestASidecarThatIsKilledIdleClosesItsSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.up()
+	session := w.must("agent", "POST", "/session/start", map[string]any{"url": w.site.URL + "/login", "context": "demo", "screenshot": false}).text("session_id")
+	browsers := append(w.holders(), w.pids("browser")...)
+	before := w.pids("sidecar")
+	// The daemon must not be quicker than the passing of five minutes.
+	daemon := w.pids("daemon")[0]
+	if err := syscall.Kill(daemon, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	w.kill(before...)
+	w.age(session)
+	if err := syscall.Kill(daemon, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	w.serving(before...)
+	if got := w.must("agent", "GET", "/session/status", nil); got.body["active"] != false {
+		t.Errorf("the session is %v", got.body)
+	}
+	for _, pid := range browsers {
+		w.within(10*time.Second, "the end of the browser", func() bool {
+			return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid)
+		})
+	}
+	if got := w.must("agent", "GET", "/contexts/demo", nil); got.body["last_used"] == nil {
+		t.Errorf("the login was not saved: %v", got.body)
+	}
+	w.must("agent", "POST", "/session/start", map[string]any{"context": "demo", "screenshot": false})
+}
+
+func TestASidecarThatIsKilledInAHandoffGoesOnWithIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.up()
+	session := w.must("agent", "POST", "/session/start", map[string]any{"url": w.site.URL + "/login?round=1", "screenshot": false}).text("session_id")
+	begun := w.must("agent", "POST", "/handoff/start", map[string]any{"reason": "login"})
+	id := begun.text("handoff_id")
+	w.must("owner", "POST", "/handoff/"+id+"/type", map[string]any{"text": "half"})
+	daemon, before := w.pids("daemon")[0], w.pids("sidecar")
+	if err := syscall.Kill(daemon, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	w.kill(before...)
+	w.age(session) // the agent has waited for long
+	if err := syscall.Kill(daemon, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	w.serving(before...)
+	now := w.must("agent", "GET", "/handoff/"+id, nil)
+	if now.text("status") != "RUNNING" || now.text("deadline") != begun.text("deadline") || now.text("session_id") != session || now.body["generation"] != float64(1) {
+		t.Fatalf("it is %v and was %v", now.body, begun.body)
+	}
+	waited := make(chan answer, 1)
+	go func() {
+		got, _ := w.try("agent", "GET", "/handoff/"+id+"?after="+fmt.Sprint(now.body["version"])+"&wait_ms=50000", nil, "")
+		waited <- got
+	}()
+	w.must("owner", "POST", "/handoff/"+id+"/type", map[string]any{"text": "way"})
+	w.within(10*time.Second, "the page's word", func() bool {
+		_, value := w.site.field()
+		return value == "halfway"
+	})
+	w.must("owner", "POST", "/handoff/"+id+"/finish", map[string]any{})
+	if got := <-waited; got.text("status") != "FINISHED" {
+		t.Errorf("the agent, which waited, heard %v", got.body)
+	}
+	if times, _ := w.site.loaded("1"); times != 1 {
+		t.Errorf("the page was loaded %d times", times)
+	}
+	w.must("agent", "POST", "/sessions/"+session+"/reload", map[string]any{"screenshot": false})
 }
