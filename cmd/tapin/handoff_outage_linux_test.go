@@ -157,3 +157,41 @@ func TestASidecarThatIsKilledInAHandoffGoesOnWithIt(t *testing.T) {
 	}
 	w.must("agent", "POST", "/sessions/"+session+"/reload", map[string]any{"screenshot": false})
 }
+
+func TestAHandoffWaitsForTapinToComeBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.up()
+	w.must("agent", "POST", "/session/start", map[string]any{"url": w.site.URL + "/login?round=1", "screenshot": false})
+	begun := w.must("agent", "POST", "/handoff/start", map[string]any{"reason": "login"})
+	id, session := begun.text("handoff_id"), begun.text("session_id")
+	if out, err := w.tapin("down"); err != nil {
+		t.Fatalf("down: %v %s", err, out)
+	}
+	if left := processes(w.home); len(left) > 0 || len(w.holders()) > 0 {
+		t.Fatalf("still there: %v", left)
+	}
+	w.up()
+	now := w.must("agent", "GET", "/handoff/"+id, nil)
+	if now.text("status") != "RUNNING" || now.body["parked"] != true {
+		t.Fatalf("it is %v", now.body)
+	}
+	for _, path := range []string{"/sessions/" + session + "/reload", "/session/reload"} {
+		if got := w.ask("agent", "POST", path, map[string]any{}); got.text("error") != "HUMAN_IN_CONTROL" && got.text("error") != "NO_SESSION" {
+			t.Errorf("%s gave %v", path, got.body)
+		}
+	}
+	if got := w.ask("owner", "POST", "/handoff/"+id+"/finish", map[string]any{}); got.text("error") != "HANDOFF_NOT_RUNNING" {
+		t.Errorf("a parked one was finished: %v", got.body)
+	}
+	back := w.must("owner", "POST", "/handoff/"+id+"/resume", map[string]any{})
+	if back.body["parked"] != false || back.body["generation"] != float64(2) {
+		t.Errorf("it came back as %v", back.body)
+	}
+	if times, cookie := w.site.loaded("1"); times != 2 || !cookie {
+		t.Errorf("the page was loaded %d times, with its cookie: %v", times, cookie)
+	}
+	w.must("owner", "POST", "/handoff/"+id+"/type", map[string]any{"text": "done"})
+	w.must("owner", "POST", "/handoff/"+id+"/finish", map[string]any{})
+	w.must("agent", "POST", "/sessions/"+session+"/reload", map[string]any{"screenshot": false})
+}

@@ -27,7 +27,7 @@ func Chromium(t *testing.T) *url.URL {
 	if local.NeedsNoSandbox() {
 		args = append(args, "--no-sandbox")
 	}
-	cmd := exec.Command(found.Path, args...)
+	cmd := exec.Command(found.Path, args...) //nolint:gosec // the browser that was found
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"context"
 	"net"
 	"slices"
 	"sync"
@@ -40,7 +41,7 @@ func NewLine(t *testing.T, target string) *Line {
 				_ = in.Close()
 				continue
 			}
-			out, err := net.Dial("tcp", target)
+			out, err := new(net.Dialer).DialContext(context.Background(), "tcp", target)
 			if err != nil {
 				_ = in.Close()
 				continue
