@@ -43,19 +43,7 @@ sealed under a name. A session that is started with one needs nobody to log in.`
 				}, a.tellContext)
 			},
 		},
-		&cobra.Command{
-			Use: "check NAME", Short: "Find out whether a login still works",
-			Long: `Opens the address of the login's check in a browser of its own, and looks for
-what the check names. The manifest says how: check: {url: …, text: …}.`,
-			Args: arguments(cobra.ExactArgs(1)),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return drive(cmd.Context(), a, "looking at the site", func(ctx context.Context, c *api.Client) (*api.CheckAnswer, error) {
-					return c.CheckContext(ctx, args[0])
-				}, func(got *api.CheckAnswer) {
-					a.rows(row{"login", clean(got.Name)}, row{"result", a.verdict(got.Result) + clean(got.Result) + ": " + clean(got.Reason)})
-				})
-			},
-		},
+		a.contextCheckCommand(),
 		&cobra.Command{
 			Use: "rename NAME NEW", Short: "Give a login another name", Args: arguments(cobra.ExactArgs(2)),
 			RunE: func(cmd *cobra.Command, args []string) error {

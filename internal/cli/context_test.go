@@ -199,7 +199,7 @@ func TestTheCommandsShowAndCarryTheLogins(t *testing.T) {
 		{"context", "export", "bank", "--plain", "--to", "age1x"},
 		{"context", "export", "bank", "--to", "age1x", "-o", file("x.json")},
 		{"context", "export", "torn", "-o", file("x.json")},
-		{"context", "check", "copy"},
+		{"context", "check", "copy"}, {"context", "check"}, {"context", "check", "bank", "--all"},
 		{"context", "rename", "copy", "bank"},
 		{"context", "show"}, {"context", "nonsense"},
 	} {
@@ -210,6 +210,12 @@ func TestTheCommandsShowAndCarryTheLogins(t *testing.T) {
 
 	d.says("was", "context", "rename", "copy", "second")
 	d.says("expired: what was looked for is not there", "context", "check", "bank")
+	d.says("expired: what was looked for is not there", "context", "check", "--all")
+	d.says("has no check", "context", "check", "--all")
+	var checked checks
+	if _, out := d.run("", "context", "check", "--all", "--json"); json.Unmarshal([]byte(out), &checked) != nil || len(checked.Checks) != 1 || checked.Checks[0].Result != "expired" || len(checked.Without) == 0 {
+		t.Errorf("all in JSON: %s", out)
+	}
 	d.says("stale since", "context", "list")
 	d.says("ctx_1 is still there", "context", "delete", "bank")
 	if code, _ := d.run("", "context", "show", "bank"); code != fault.ExitNotFound {

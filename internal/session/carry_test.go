@@ -66,10 +66,10 @@ func TestAnImportThatIsCutOffIsUndone(t *testing.T) {
 	before := told(was)
 	next := browser.OriginState{Origin: site.URL, Session: []browser.Item{}}
 	cookies := []browser.Cookie{}
-	for i := range 200 {
-		next.Local = append(next.Local, browser.Item{Key: secret.New(fmt.Sprintf("new%d", i)), Value: secret.New(string(make([]byte, 2000)))})
+	for i := range 50 {
+		next.Local = append(next.Local, browser.Item{Key: secret.New(fmt.Sprintf("new%d", i)), Value: secret.New("2")})
 	}
-	for i := range 100 {
+	for i := range 40 {
 		cookies = append(cookies, browser.Cookie{Name: fmt.Sprintf("new%d", i), Value: secret.New("2"), Domain: "127.0.0.1", Path: "/"})
 	}
 	apply := func() error {

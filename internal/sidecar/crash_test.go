@@ -191,11 +191,11 @@ func TestAKillDuringAnImportLeavesTheOldOrTheNew(t *testing.T) {
 	p.settled("logged in")
 	state := func() string { return stateOf(t, p.envelope(`{"origin":"`+site.URL+`"}`)) }
 	var items []browser.Item
-	for i := range 200 {
-		items = append(items, browser.Item{Key: secret.New(fmt.Sprintf("k%d", i)), Value: secret.New(strings.Repeat("v", 2000))})
+	for i := range 50 {
+		items = append(items, browser.Item{Key: secret.New(fmt.Sprintf("k%d", i)), Value: secret.New("v")})
 	}
 	var cookies []browser.Cookie
-	for i := range 100 {
+	for i := range 40 {
 		cookies = append(cookies, cookie(fmt.Sprintf("c%d", i), "v", "127.0.0.1"))
 	}
 	old := p.envelope(`{}`)

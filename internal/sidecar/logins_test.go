@@ -41,6 +41,9 @@ open.onupgradeneeded = () => open.result.createObjectStore('rows');
 open.onsuccess = () => { const tx = open.result.transaction('rows', 'readwrite'); tx.objectStore('rows').put({token: %q, at: new Date(0)}, 'me'); tx.oncomplete = () => document.documentElement.append('logged in') };
 </script>`, accountLocal, accountRow)
 	})
+	mux.HandleFunc("/logout", func(w http.ResponseWriter, _ *http.Request) {
+		http.SetCookie(w, &http.Cookie{Name: "sid", Value: "", Path: "/", MaxAge: -1})
+	})
 	mux.HandleFunc("/verdict", func(_ http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
 		b.mu.Lock()
