@@ -35,7 +35,7 @@ func (s *Session) replaceOrigin(ctx context.Context, origin string, cookies []br
 		return page.Replaced{}, err
 	}
 	done, err := v.tabs.ReplaceOrigin(ctx, origin, cookies, st)
-	if v.inst.Conn().Err() == nil {
+	if err == nil || v.inst.Conn().Err() == nil {
 		s.host.forgetOrigin(s.ID()) // it is done, or was put back by itself
 	}
 	return done, err
