@@ -106,12 +106,14 @@ same "exported again from B it is what came from A, byte for byte" "$(masked "$w
 holds "with strictOrigin a tab at another site refuses it" \
 	"$(go_to b "$other/"; jq -c '{envelope:.,strictOrigin:true}' "$work/envelope.json" >"$work/strict.json"; call b POST /context/import "@$work/strict.json")" \
 	'.error == "ORIGIN_MISMATCH" and (has("integrityError")|not)'
+holds "without it the tab goes to the site by itself" "$(call b POST /context/import "@$work/whole.json")" '.ok and .appliedCookies == 2'
+same "and is there" "$(call b GET /session/status | jq -c '{url}')" "{\"url\":\"$site/\"}"
 
 echo "The journal."
 journal() { call "$1" GET '/journal?recent=200&what='"$2" | jq -c .entries; }
 holds "A's names the exports, their origin and how much" "$(journal a context.export)" "length == 2 and all(.[]; .origin == \"$site\" and .counts.cookies == 2 and .counts.storage_keys == 2 and .outcome == \"ok\")"
-holds "B's names the import, and the two that were refused" "$(journal b context.import)" \
-	"(map(.outcome)|sort) == [\"INTEGRITY_MISMATCH\",\"ORIGIN_MISMATCH\",\"ok\"] and any(.[]; .outcome == \"ok\" and .origin == \"$site\" and .counts.cookies == 2)"
+holds "B's names the imports, and the two that were refused" "$(journal b context.import)" \
+	"(map(.outcome)|sort) == [\"INTEGRITY_MISMATCH\",\"ORIGIN_MISMATCH\",\"ok\",\"ok\"] and any(.[]; .outcome == \"ok\" and .origin == \"$site\" and .counts.cookies == 2)"
 if grep -rqE 'abc123|alice|stays' "$work/a/journal" "$work/b/journal" "$work/a.log" "$work/b.log"; then fail "a value is in a journal or a log"; fi
 ok "no value is in a journal or a log"
 
