@@ -208,10 +208,10 @@ func askPerson(err error, op string, l Locator, tried []string) error {
 		}})
 }
 
-// wanted names the element in an instruction to a person.
+// wanted names the element in an instruction to a person, which has its limit.
 func (l Locator) wanted() string {
 	if l.X != nil {
 		return l.String()
 	}
-	return "the element with " + l.String()
+	return "the element with " + shortTo(l.String(), 200)
 }

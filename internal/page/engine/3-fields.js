@@ -330,6 +330,10 @@
     month: 'a month such as 2030-01', week: 'a week such as 2030-W05', color: 'a colour such as #3366ff', range: 'a number',
   }
 
+  // limit is an attribute that says how far a value may go. A page can write
+  // anything there; what is no number, date or time is not repeated.
+  const limit = (value, without) => /^[-+.:TW\de]{1,32}$/.test(value) ? value : without
+
   // pick sets a picker. The page's own bookkeeping of values lives in its own
   // world, so that setting the value here is seen as a change there. It answers
   // with what was wrong, never with a value.
@@ -348,8 +352,8 @@
     el.value = wanted
     let wrong = ''
     if (wanted !== '' && el.value === '') wrong = `it takes ${FORMS[el.type]}`
-    else if (el.type === 'range' && Number(el.value) !== Number(wanted)) wrong = `it takes a number from ${el.min || 0} to ${el.max || 100} in steps of ${el.step || 1}`
-    else if (el.validity.rangeUnderflow || el.validity.rangeOverflow) wrong = `it takes something from ${el.min || 'any'} to ${el.max || 'any'}`
+    else if (el.type === 'range' && Number(el.value) !== Number(wanted)) wrong = `it takes a number from ${limit(el.min, '0')} to ${limit(el.max, '100')} in steps of ${limit(el.step, '1')}`
+    else if (el.validity.rangeUnderflow || el.validity.rangeOverflow) wrong = `it takes something from ${limit(el.min, 'any')} to ${limit(el.max, 'any')}`
     if (wrong) {
       el.value = before
       return { wrong }
