@@ -23,8 +23,8 @@ type exportIn struct {
 }
 
 type exported struct {
-	Envelope    anyJSON  `json:"envelope,omitempty" doc:"To be passed on as it is. It logs in: treat it as a secret."`
-	Origin      string   `json:"origin,omitempty"`
+	Envelope    anyJSON  `json:"envelope,omitempty" doc:"From the page, to be passed on as it is. It logs in: treat it as a secret."`
+	Origin      string   `json:"origin,omitempty" doc:"From the page."`
 	Sealed      bool     `json:"sealed,omitempty"`
 	Cookies     int      `json:"cookies"`
 	StorageKeys int      `json:"storage_keys"`

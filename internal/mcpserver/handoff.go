@@ -47,11 +47,11 @@ type handedOver struct {
 	FinishedBy   string        `json:"finished_by,omitempty" doc:"owner, agent, verify or time."`
 	Parked       bool          `json:"parked,omitempty"`
 	Attempts     int           `json:"attempts,omitempty"`
-	Before       *api.Snapshot `json:"before,omitempty" doc:"Allow-listed facts of the page; titles are the page's words."`
-	After        *api.Snapshot `json:"after,omitempty"`
-	Delta        []api.Change  `json:"delta,omitempty" doc:"What changed, field by field; never what was typed."`
-	DeltaSummary string        `json:"delta_summary,omitempty"`
-	ResumeHint   string        `json:"resume_hint,omitempty"`
+	Before       *api.Snapshot `json:"before,omitempty" doc:"Allow-listed facts from the page."`
+	After        *api.Snapshot `json:"after,omitempty" doc:"The same afterwards, from the page."`
+	Delta        []api.Change  `json:"delta,omitempty" doc:"What changed, field by field, from the page; never what was typed."`
+	DeltaSummary string        `json:"delta_summary,omitempty" doc:"Fenced: it quotes the page."`
+	ResumeHint   string        `json:"resume_hint,omitempty" doc:"Fenced: it quotes the page."`
 	Verified     *api.Verified `json:"verified,omitempty" doc:"What was checked; nothing without it."`
 	Page         *pageView     `json:"page,omitempty"`
 }
@@ -63,12 +63,20 @@ func (h handedOver) content() string {
 	return h.Page.Content
 }
 
+// quoted is a sentence of a record that may hold words of a page.
+func quoted(text string) string {
+	if text == "" {
+		return ""
+	}
+	return fence(plain(text, maxWords))
+}
+
 func tellHandoff(h *api.Handoff) (string, *handedOver) {
 	out := &handedOver{
 		HandoffID: h.HandoffID, Version: h.Version, Status: h.Status, Reason: h.Reason, Instruction: h.Instruction, SessionID: h.SessionID,
 		Generation: h.Generation, TabID: h.TabID, RunID: h.RunID, CreatedAt: h.CreatedAt, Deadline: h.Deadline, FinishedAt: h.FinishedAt,
-		FinishedBy: h.FinishedBy, Parked: h.Parked, Attempts: h.Attempts, Before: &h.Before, After: h.After, Delta: h.Delta, DeltaSummary: h.DeltaSummary,
-		ResumeHint: h.ResumeHint, Verified: h.Verified,
+		FinishedBy: h.FinishedBy, Parked: h.Parked, Attempts: h.Attempts, Before: &h.Before, After: h.After, Delta: h.Delta, DeltaSummary: quoted(h.DeltaSummary),
+		ResumeHint: quoted(h.ResumeHint), Verified: h.Verified,
 	}
 	var words string
 	switch h.Status {
@@ -93,6 +101,9 @@ func tellHandoff(h *api.Handoff) (string, *handedOver) {
 		words += " Its conditions did not hold."
 	}
 	words += " Refs from before may be dead: look with browser_snapshot."
+	if h.Task != "" {
+		words += " Then go on with what you were at: " + plain(h.Task, maxWords)
+	}
 	out.Page = (&pageView{}).put([]string{plain(h.DeltaSummary, maxWords), plain(h.ResumeHint, maxWords)}, "")
 	return words, out
 }

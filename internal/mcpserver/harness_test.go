@@ -120,6 +120,21 @@ func (h *house) connect(context.Context) (*api.Client, error) {
 	return api.NewClient(h.at(), secret.New(h.token), nil)
 }
 
+// owner is the person, who has a token of their own.
+func (h *house) owner(t *testing.T) *api.Client {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(h.dir, sidecar.OwnerTokenFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := api.NewClient(h.at(), secret.New(strings.TrimSpace(string(raw))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client
+}
+
 // host is an MCP client over one of the two transports.
 type host struct {
 	*mcp.ClientSession

@@ -51,9 +51,11 @@ func tellRun(now *api.TaskRun, err error) (string, *runOut, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	out := &runOut{now.RunID, now.Version, now.Status, now.Goal, now.Help, now.Summary, now.Notes, now.Evidence}
-	if out.Evidence == nil {
-		out.Evidence = []api.Evidence{}
+	out := &runOut{now.RunID, now.Version, now.Status, now.Goal, now.Help, now.Summary, now.Notes, nil}
+	out.Evidence = make([]api.Evidence, 0, len(now.Evidence))
+	for _, e := range now.Evidence {
+		e.Summary = quoted(e.Summary) // a hand-off's tells of the page
+		out.Evidence = append(out.Evidence, e)
 	}
 	lines := []string{fmt.Sprintf("Run %s is %s: %s", now.RunID, now.Status, plain(now.Goal, maxWords))}
 	for _, e := range now.Evidence {
@@ -136,10 +138,14 @@ type journalIn struct {
 }
 
 type journalOut struct {
-	Entries []api.JournalEntry  `json:"entries"`
+	Entries []api.JournalEntry  `json:"entries" doc:"Origins are from the page."`
 	More    bool                `json:"more,omitempty"`
 	Summary *api.JournalSummary `json:"summary,omitempty"`
+	fenced  string
 }
+
+// content is the journal for those who read: a site chooses its own name.
+func (j journalOut) content() string { return j.fenced }
 
 func journal(ctx context.Context, c *call, in *journalIn) (string, *journalOut, error) {
 	if in.Recent == 0 && !in.Summary {
@@ -153,7 +159,7 @@ func journal(ctx context.Context, c *call, in *journalIn) (string, *journalOut, 
 	if err != nil {
 		return "", nil, err
 	}
-	lines := []string{fmt.Sprintf("%d entries.", len(now.Entries))}
+	var lines []string
 	for _, e := range now.Entries {
 		lines = append(lines, fmt.Sprintf("%s %s %s %s %s", e.At.UTC().Format(time.RFC3339), plain(e.Who, 64), plain(e.What, 128), plain(e.Origin, maxTitle), e.Outcome))
 	}
@@ -161,8 +167,12 @@ func journal(ctx context.Context, c *call, in *journalIn) (string, *journalOut, 
 	if out.Entries == nil {
 		out.Entries = []api.JournalEntry{}
 	}
-	if now.Summary != nil {
-		lines = append(lines, fmt.Sprintf("In all %d, %d of them failed.", now.Summary.Entries, now.Summary.Failed))
+	if len(lines) > 0 {
+		out.fenced = fence(strings.Join(lines, "\n"))
 	}
-	return strings.Join(lines, "\n"), out, nil
+	words := fmt.Sprintf("%d entries.", len(now.Entries))
+	if now.Summary != nil {
+		words = sentence(words, fmt.Sprintf("In all %d, %d of them failed.", now.Summary.Entries, now.Summary.Failed))
+	}
+	return words, out, nil
 }

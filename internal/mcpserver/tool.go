@@ -182,7 +182,7 @@ func (a answer) result() *mcp.CallToolResult {
 	return result
 }
 
-// quoting are failures whose details may hold words of the page.
+// quoting are failures whose details and hints may hold words of the page.
 var quoting = map[fault.Code]bool{
 	fault.ElementNotFound: true, fault.ElementNotActionable: true, fault.StaleRef: true, fault.DialogOpen: true,
 	fault.NavigationFailed: true, fault.NavigationTimeout: true, fault.WaitTimeout: true, fault.NoFocusedField: true,
@@ -197,38 +197,48 @@ func failed(err error) *mcp.CallToolResult {
 	for name, value := range f.Data {
 		data[name] = value
 	}
-	details, quoted := plain(f.Details(), maxWords), ""
+	details, hint, quoted := plain(f.Details(), maxWords), toolHint(f), ""
 	if quoting[f.Code] {
-		quoted = fence(details)
+		said := []string{details}
+		if f.Hint != "" && f.Hint != f.Code.Hint() { // such as what a list has to choose from
+			said = append(said, plain(f.Hint, maxWords))
+			hint = toolHint(&fault.Error{Code: f.Code})
+		}
+		quoted = fence(strings.Join(said, "\n"))
 		details = f.Code.Sentence()
 		data["page"] = object{"content": quoted}
 	}
-	hint := toolHint(f)
 	data["ok"], data["error"], data["details"], data["hint"] = false, string(f.Code), details, hint
 	words := []string{fmt.Sprintf("%s: %s", f.Code, details)}
 	if hint != "" {
 		words = append(words, "Hint: "+hint)
 	}
-	words = append(words, next(f.Data["suggested_next"])...)
+	suggested, lines := next(f)
+	if suggested != nil {
+		data["suggested_next"] = suggested
+	}
+	words = append(words, lines...)
 	a := answer{words: strings.Join(words, "\n"), page: quoted}
 	result := a.result()
 	result.StructuredContent, result.IsError = data, true
 	return result
 }
 
-// next are the suggested calls, ready to be made. Why they are suggested stands
-// in the details, which may quote the page.
-func next(suggested any) (lines []string) {
-	list, _ := suggested.([]any)
+// next are the suggested calls as they are to be made, and a line of each. Why
+// the sidecar suggests them may quote the page: that stands in the fence, and
+// here what is so of every such failure.
+func next(f *fault.Error) (calls []any, lines []string) {
+	list, _ := f.Data["suggested_next"].([]any)
 	for _, s := range list {
 		one, _ := s.(map[string]any)
 		arguments, err := json.Marshal(one["arguments"])
 		if err != nil || one["tool"] == nil {
 			continue
 		}
+		calls = append(calls, object{"tool": one["tool"], "arguments": one["arguments"], "why": f.Code.Sentence()})
 		lines = append(lines, fmt.Sprintf("Next: %v %s", one["tool"], arguments))
 	}
-	return lines
+	return calls, lines
 }
 
 // toolHint is the hint for one who has tools and no HTTP.

@@ -287,7 +287,6 @@ type tabOut struct {
 	TabID  string `json:"tab_id"`
 	Active bool   `json:"active" doc:"Whether actions go to this one."`
 	URL    string `json:"url" doc:"From the page."`
-	Title  string `json:"title" doc:"From the page."`
 }
 
 func tabs(ctx context.Context, c *call, in *tabsIn) (string, *tabbed, error) {
@@ -299,13 +298,13 @@ func tabs(ctx context.Context, c *call, in *tabsIn) (string, *tabbed, error) {
 		out := &tabbed{shown: shown{SessionID: now.SessionID, Page: &pageView{}}}
 		var lines []string
 		for i, t := range now.Tabs {
-			one := tabOut{i, t.TabID, t.Active, plain(t.URL, maxURL), plain(t.Title, maxTitle)}
+			one := tabOut{i, t.TabID, t.Active, plain(t.URL, maxURL)}
 			out.Tabs = append(out.Tabs, one)
 			front := ""
 			if t.Active {
 				front = " (in front)"
 			}
-			lines = append(lines, fmt.Sprintf("%d%s: %s %s", i, front, one.URL, one.Title))
+			lines = append(lines, fmt.Sprintf("%d%s: %s %s", i, front, one.URL, plain(t.Title, maxTitle)))
 		}
 		out.Page.put(lines, "")
 		return fmt.Sprintf("%d tabs.", len(out.Tabs)), out, nil
@@ -350,7 +349,7 @@ type statusOut struct {
 	Driver    string    `json:"driver,omitempty" enum:"agent,human" doc:"Who drives."`
 	Deadline  time.Time `json:"deadline,omitzero"`
 	Tabs      int       `json:"tabs,omitempty"`
-	Downloads []string  `json:"downloads,omitempty" doc:"Paths of files that have arrived."`
+	Downloads []string  `json:"downloads,omitempty" doc:"Paths of files that have arrived; their names are from the page."`
 	shown
 }
 
