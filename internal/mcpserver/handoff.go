@@ -124,6 +124,9 @@ func handoffStart(ctx context.Context, c *call, in *handoffIn) (string, *handedO
 		return "", nil, err
 	}
 	words, out := tellHandoff(now)
+	if in.Instruction != "" {
+		words += " They are asked: " + plain(in.Instruction, maxWords)
+	}
 	return words, out, nil
 }
 
