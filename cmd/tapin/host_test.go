@@ -20,9 +20,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// world is a home of the program and a site that its browser may open. All that
+// desk is a home of the program and a site that its browser may open. All that
 // runs in it was started by an MCP host.
-type world struct {
+type desk struct {
 	t    *testing.T
 	home string
 	site *httptest.Server
@@ -32,14 +32,14 @@ type world struct {
 	said strings.Builder // every answer of a tool, as text and as JSON
 }
 
-// newWorld makes a home; what is still running in it ends with the test.
-func newWorld(t *testing.T, site http.Handler) *world {
+// newDesk makes a home; what is still running in it ends with the test.
+func newDesk(t *testing.T, site http.Handler) *desk {
 	t.Helper()
 	home, err := os.MkdirTemp("", "tapin") // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, home: home, site: httptest.NewServer(site)}
+	w := &desk{t: t, home: home, site: httptest.NewServer(site)}
 	t.Cleanup(func() {
 		endAll(home)
 		w.site.CloseClientConnections()
@@ -51,16 +51,16 @@ func newWorld(t *testing.T, site http.Handler) *world {
 	return w
 }
 
-// host is an MCP client of the world.
+// host is an MCP client of the desk.
 type host struct {
 	*mcp.ClientSession
-	w       *world
+	w       *desk
 	process *os.Process // of tapin mcp, if it has one of its own
 	heard   func(tool string, arguments map[string]any, text string)
 }
 
 // agent starts tapin mcp as hosts do, and speaks to it over its streams.
-func (w *world) agent() *host {
+func (w *desk) agent() *host {
 	w.t.Helper()
 	cmd := exec.CommandContext(context.Background(), "tapin", "mcp") // ended by closing its streams
 	cmd.Env, cmd.Stderr = w.env, w.t.Output()
@@ -82,7 +82,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func (w *world) read(name string) string {
+func (w *desk) read(name string) string {
 	w.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(w.home, name))
 	if err != nil {
@@ -92,7 +92,7 @@ func (w *world) read(name string) string {
 }
 
 // person is the owner at the page: the same tools, with the owner's token.
-func (w *world) person() *host {
+func (w *desk) person() *host {
 	w.t.Helper()
 	transport := &mcp.StreamableClientTransport{
 		Endpoint:   "http://" + w.read("control.addr") + "/mcp",
@@ -166,8 +166,8 @@ func until(t *testing.T, what string, is func() bool) {
 	t.Fatalf("it did not come to this: %s", what)
 }
 
-// kill ends processes of the world as a crash does: by what status calls them.
-func (w *world) kill(names ...string) {
+// kill ends processes of the desk as a crash does: by what status calls them.
+func (w *desk) kill(names ...string) {
 	w.t.Helper()
 	cmd := exec.CommandContext(w.t.Context(), "tapin", "--json", "status")
 	cmd.Env = w.env
@@ -188,7 +188,7 @@ func (w *world) kill(names ...string) {
 	}
 }
 
-func (w *world) end(pid int) {
+func (w *desk) end(pid int) {
 	w.t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		w.t.Fatal(err)
@@ -199,7 +199,7 @@ func (w *world) end(pid int) {
 }
 
 // busy reports whether the sidecar works on a call, from its own figures.
-func (w *world) busy() bool {
+func (w *desk) busy() bool {
 	w.t.Helper()
 	client := &http.Client{Transport: bearer(w.read("agent.token"))}
 	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+w.read("control.addr")+"/metrics", http.NoBody)

@@ -11,7 +11,7 @@ import (
 // they worked on is the sidecar's, and whoever comes next finds it.
 func TestAHostThatIsKilledInACallCostsNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+	w := newDesk(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "text/html")
 		_, _ = fmt.Fprint(rw, `<!doctype html><title>Form</title><label>Name <input></label><button onclick="document.title='Sent'">Send</button>`)
 	}))
