@@ -13,7 +13,7 @@ LDFLAGS := -s -w -X tapin/internal/cli.version=$(VERSION)
 TOOLS   := bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help up down build setup setup-test test race lint fmt vuln fuzz chaos soak bench bench-hands bench-tokens bench-smoke verify-mcp tools clean go cc
+.PHONY: help up down build setup setup-test test verify race lint fmt vuln fuzz chaos soak bench bench-hands bench-tokens bench-smoke verify-mcp tools clean go cc
 
 help: ## list these commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -36,6 +36,9 @@ setup-test: ## make sure that what only the tests need is there
 
 test: setup setup-test lint race ## everything that has to hold: lint, and all tests under the race detector
 	@echo "test: all held"
+
+verify: setup build ## show a hand-off from beginning to end, with the program itself
+	@scripts/verify/handoff.sh
 
 race: go cc ## all tests under the race detector, nothing else
 	@echo "race: $(GO) test -race $(TESTFLAGS) $(PKGS)"
