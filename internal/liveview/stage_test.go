@@ -445,7 +445,7 @@ func (p *phone) send(ctx context.Context, m any) {
 // until waits, by what comes through the socket alone.
 func (p *phone) until(what string, is func() bool) {
 	p.t.Helper()
-	late := time.After(15 * time.Second)
+	late := time.After(30 * time.Second)
 	for {
 		p.mu.Lock()
 		done, news := is(), p.news
@@ -538,7 +538,16 @@ func (f frame) colour() string {
 
 func (p *phone) shows(colour string) {
 	p.t.Helper()
-	p.until("a picture in "+colour, func() bool { return len(p.frames) > 0 && p.frames[len(p.frames)-1].colour() == colour })
+	seen, is := uint32(0), ""
+	p.until("a picture in "+colour, func() bool {
+		if len(p.frames) == 0 {
+			return false
+		}
+		if last := p.frames[len(p.frames)-1]; last.number != seen {
+			seen, is = last.number, last.colour()
+		}
+		return is == colour
+	})
 }
 
 // painted is a page of one colour that a click makes blue.

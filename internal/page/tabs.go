@@ -250,12 +250,11 @@ func (t *Tabs) attached(e target.EventAttachedToTarget) {
 		return
 	}
 	t.came++
-	tab.number = t.came
+	tab.number, tab.known = t.came, known
 	t.stack = append(t.stack, tab)
 	t.mu.Unlock()
 	t.follow(tab, s)
 	t.refocus()
-	tab.known = known
 	t.start(func(ctx context.Context) { _ = tab.usable(ctx) })
 	if !known {
 		t.tell(Surprise{Kind: SurpriseTabOpened, Tab: tab.ID()})
