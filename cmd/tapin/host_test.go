@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -29,26 +30,34 @@ type desk struct {
 	env  []string
 
 	mu   sync.Mutex
-	said strings.Builder // every answer of a tool, as text and as JSON
+	said strings.Builder // every answer that an agent got, as text and as JSON
 }
 
-// newDesk makes a home; what is still running in it ends with the test.
+// newDesk makes a home, and a site for it.
 func newDesk(t *testing.T, site http.Handler) *desk {
+	t.Helper()
+	served := httptest.NewServer(site)
+	t.Cleanup(func() {
+		served.CloseClientConnections()
+		served.Close()
+	})
+	return newHome(t, served)
+}
+
+// newHome makes a home for a site; what is still running in it ends with the test.
+func newHome(t *testing.T, site *httptest.Server) *desk {
 	t.Helper()
 	home, err := os.MkdirTemp("", "tapin") // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &desk{t: t, home: home, site: httptest.NewServer(site)}
 	t.Cleanup(func() {
 		endAll(home)
-		w.site.CloseClientConnections()
-		w.site.Close()
 		_ = os.RemoveAll(home)
 	})
-	w.env = append(os.Environ(), "TAPIN_HOME="+home, "HOME="+home, "TAPIN_LISTEN_CONTROL=127.0.0.1:0", "TAPIN_LISTEN_PUBLIC=127.0.0.1:0",
-		"TAPIN_EGRESS_ALLOW="+w.site.Listener.Addr().String(), "TAPIN_UPLOADS="+filepath.Join(home, "up"))
-	return w
+	return &desk{t: t, home: home, site: site, env: append(os.Environ(),
+		"TAPIN_HOME="+home, "HOME="+home, "TAPIN_LISTEN_CONTROL=127.0.0.1:0", "TAPIN_LISTEN_PUBLIC=127.0.0.1:0",
+		"TAPIN_EGRESS_ALLOW="+site.Listener.Addr().String(), "TAPIN_UPLOADS="+filepath.Join(home, "up"))}
 }
 
 // host is an MCP client of the desk.
@@ -123,10 +132,12 @@ func (h *host) try(tool string, arguments map[string]any) (string, map[string]an
 	if err != nil {
 		h.w.t.Fatal(err)
 	}
-	h.w.mu.Lock()
-	h.w.said.WriteString(text)
-	h.w.said.Write(raw)
-	h.w.mu.Unlock()
+	if h.process != nil {
+		h.w.mu.Lock()
+		h.w.said.WriteString(text)
+		h.w.said.Write(raw)
+		h.w.mu.Unlock()
+	}
 	if h.heard != nil {
 		h.heard(tool, arguments, text)
 	}
@@ -198,8 +209,8 @@ func (w *desk) end(pid int) {
 	})
 }
 
-// busy reports whether the sidecar works on a call, from its own figures.
-func (w *desk) busy() bool {
+// figures are the sidecar's own, or nothing while there is none.
+func (w *desk) figures() string {
 	w.t.Helper()
 	client := &http.Client{Transport: bearer(w.read("agent.token"))}
 	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+w.read("control.addr")+"/metrics", http.NoBody)
@@ -208,18 +219,25 @@ func (w *desk) busy() bool {
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		w.t.Fatal(err)
+		return ""
 	}
 	defer resp.Body.Close()
-	var raw strings.Builder
-	if err := resp.Write(&raw); err != nil {
-		w.t.Fatal(err)
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return ""
 	}
-	found := regexp.MustCompile(`(?m)^\S*in_flight\S* (\d+)\s*$`).FindStringSubmatch(raw.String())
-	if found == nil {
-		w.t.Fatalf("the figures do not tell what is in flight:\n%s", raw.String())
-	}
-	return found[1] > "2" // the one that asks is one, the daemon that listens another
+	return string(raw)
+}
+
+var inFlight = regexp.MustCompile(`(?m)^tapin_http_in_flight (\d+)$`)
+
+// up reports whether a sidecar answers.
+func (w *desk) up() bool { return inFlight.MatchString(w.figures()) }
+
+// busy reports whether the sidecar works on a call.
+func (w *desk) busy() bool {
+	found := inFlight.FindStringSubmatch(w.figures())
+	return found != nil && found[1] > "2" // the one that asks is one, the daemon that listens another
 }
 
 // waiting makes a long call in the background, and returns when it is under way.
