@@ -250,7 +250,7 @@ func TestAScriptedAgentDoesTwentyTasksByWhatThePageSays(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("the pages are shuffled by %d", seed)
 	site := newWidgets(seed)
-	w := newWorld(t, site)
+	w := newDesk(t, site)
 	if err := os.MkdirAll(filepath.Join(w.home, "up"), 0o700); err != nil {
 		t.Fatal(err)
 	}
