@@ -1,0 +1,322 @@
+// @ts-check
+// The phone's own controls, laid unseen over the remote fields, so that a tap
+// brings the right keypad and picker. They show nothing themselves: what is
+// typed is seen where it is, in the picture. A secret is in a control only while
+// that has the focus.
+
+import { el } from "../assets/dom.js";
+import { Ledger, unfinished, unknown } from "./edit.js";
+import { fromPage } from "./geometry.js";
+
+/** @typedef {import("./geometry.js").Shot} Shot */
+/** @typedef {import("./geometry.js").Rect} Rect */
+/** @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Control */
+/** @typedef {{field: any, control: Control, ledger: Ledger, text: boolean}} Entry */
+
+/** @typedef {object} Ears
+ * @property {(message: object) => boolean} send
+ * @property {(key: string, code: string, m: number) => void} strike
+ * @property {(id: string, files: FileList) => void} upload
+ * @property {(id: string) => void} focused a control has the focus: show its field
+ * @property {() => void} left no control has it any more
+ * @property {() => boolean} keysUp whether the keyboard stands open without a field
+ * @property {() => void} keep keeps the keyboard open for what comes */
+
+const pickers = new Set(["select", "date", "time", "datetime-local", "month", "week", "color", "file"]);
+const keypads = /** @type {Record<string, string>} */ ({ email: "email", tel: "tel", url: "url", search: "search", number: "decimal", otp: "numeric" });
+/** What a phone may offer by itself: facts of a person, never a secret that it would file under our name. */
+const offered = /^(name|given-name|family-name|additional-name|organization|street-address|address-line[123]|address-level[1-4]|country|country-name|postal-code|tel|email|bday)$/;
+/** Below this size iOS zooms into a control that gets the focus. */
+const leastFont = 16;
+/** How long the remote page may take to put its focus where this phone did. */
+const followMs = 1500;
+
+export class Fields {
+  /** @param {HTMLElement} layer @param {Ears} ears */
+  constructor(layer, ears) {
+    this.layer = layer;
+    this.ears = ears;
+    /** @type {Map<string, Entry>} */
+    this.entries = new Map();
+    /** @type {Entry | null} */
+    this.active = null;
+    this.composing = false;
+    this.steering = false;
+    this.wanted = { id: "", t: 0 };
+    this.asked = 0;
+    this.seq = 0;
+    document.addEventListener("selectionchange", () => this.moved());
+  }
+
+  /** Takes in what the page's fields are now. @param {any} message @param {Shot | null} shot */
+  update(message, shot) {
+    const seen = new Set();
+    for (const field of message.fields ?? []) {
+      seen.add(field.id);
+      const old = this.entries.get(field.id);
+      if (old && old.field.kind === field.kind) this.refresh(old, field);
+      else {
+        if (old) this.remove(old);
+        this.add(field);
+      }
+    }
+    for (const entry of [...this.entries.values()]) if (!seen.has(entry.field.id)) this.remove(entry);
+    if (shot) this.place(shot);
+    this.steer(message.focus ?? "");
+    if (message.ask && message.ask.n !== this.asked) {
+      this.asked = message.ask.n;
+      this.open(message.ask.id);
+    }
+  }
+
+  /** Puts every control where its field is in the picture. @param {Shot} shot */
+  place(shot) {
+    for (const { field, control } of this.entries.values()) {
+      const at = fromPage(field, shot);
+      const size = Math.max(1, (field.font?.size ?? leastFont) * shot.scale);
+      const f = Math.min(1, size / leastFont);
+      const pad = (field.font?.pad ?? []).map((/** @type {number} */ p) => `${(p * shot.scale) / f}px`).join(" ");
+      Object.assign(control.style, {
+        left: `${at.x}px`, top: `${at.y}px`,
+        width: `${(field.w * shot.scale) / f}px`, height: `${(field.h * shot.scale) / f}px`,
+        transform: f < 1 ? `scale(${f})` : "", fontSize: `${Math.max(size, leastFont)}px`,
+        padding: pad, textAlign: field.font?.align ?? "",
+      });
+    }
+  }
+
+  /** Where a field lies in the picture. @param {string} id @param {Shot} shot @returns {(Rect & {font: number}) | null} */
+  rect(id, shot) {
+    const field = this.entries.get(id)?.field;
+    if (!field) return null;
+    return { ...fromPage(field, shot), width: field.w * shot.scale, height: field.h * shot.scale, font: (field.font?.size ?? leastFont) * shot.scale };
+  }
+
+  /** The field under an event, unless the event is for the page too. @param {EventTarget | null} target */
+  owns(target) {
+    if (!(target instanceof HTMLElement) || !this.layer.contains(target)) return false;
+    return target === this.active?.control || pickers.has(target.dataset.kind ?? "");
+  }
+
+  /** Lets go of everything that was typed. */
+  clear() {
+    for (const entry of [...this.entries.values()]) this.remove(entry);
+  }
+
+  /** @param {any} m */
+  caret(m) {
+    const entry = this.entries.get(m.id);
+    if (!entry) return;
+    const value = entry.ledger.hear(m.value, m.length, m.seq ?? this.seq);
+    if (value === null || this.composing && entry === this.active) return;
+    this.show(entry, value, m.selection);
+  }
+
+  /** @param {any} field */
+  add(field) {
+    const control = make(field);
+    const text = !pickers.has(field.kind);
+    const value = valueOf(field);
+    /** @type {Entry} */
+    const entry = { field, control, text, ledger: new Ledger(field.id, value) };
+    if (text) this.listenToText(entry, /** @type {HTMLInputElement} */ (control));
+    else control.addEventListener("change", () => this.choose(entry));
+    control.addEventListener("focus", () => this.gained(entry));
+    control.addEventListener("blur", () => this.lost(entry));
+    this.entries.set(field.id, entry);
+    this.refresh(entry, field);
+    if (text && !field.masked) control.value = value;
+    this.layer.append(control);
+  }
+
+  /** @param {Entry} entry @param {HTMLInputElement} control */
+  listenToText(entry, control) {
+    control.addEventListener("compositionstart", () => { this.composing = true; });
+    control.addEventListener("compositionend", () => {
+      this.composing = false;
+      this.tell(entry);
+    });
+    control.addEventListener("input", (e) => {
+      const held = this.composing && unfinished(/** @type {InputEvent} */ (e).data ?? "", navigator.languages);
+      if (!held) this.tell(entry);
+    });
+    control.addEventListener("keydown", (e) => {
+      const many = control instanceof HTMLTextAreaElement;
+      if (e.isComposing) return;
+      if (e.key === "Enter" && !many) {
+        e.preventDefault();
+        this.tell(entry);
+        this.ears.send({ t: "enter", id: entry.field.id });
+      } else if (e.key === "Tab" || e.key === "Escape" || (e.key === "Backspace" && control.value === "") || (!many && /^Arrow(Up|Down)$/.test(e.key))) {
+        e.preventDefault();
+        this.ears.strike(e.key, e.code, e.shiftKey ? 8 : 0);
+      }
+    });
+  }
+
+  /** @param {Entry} entry @param {any} field */
+  refresh(entry, field) {
+    entry.field = field;
+    const { control } = entry;
+    control.setAttribute("aria-label", field.label || field.placeholder || named(field.kind));
+    control.disabled = Boolean(field.disabled);
+    if (control instanceof HTMLSelectElement) return fillOptions(control, field);
+    if (!entry.text) {
+      if (control.type !== "file" && control !== document.activeElement) control.value = field.value ?? "";
+      return;
+    }
+    control.readOnly = Boolean(field.readonly);
+    if (entry === this.active && (this.composing || entry.ledger.pending)) return;
+    const value = entry.ledger.hear(field.masked ? undefined : field.value, field.length ?? 0);
+    if (value !== null) this.show(entry, value, field.selection);
+  }
+
+  /** @param {Entry} entry @param {string} value @param {[number, number]} [selection] */
+  show(entry, value, selection) {
+    const control = /** @type {HTMLInputElement} */ (entry.control);
+    if (entry.field.masked && entry !== this.active) return; // told by its length alone
+    if (control.value !== value) control.value = value;
+    if (selection && entry === this.active) control.setSelectionRange(selection[0], selection[1]);
+    entry.ledger.place = selection ? selection.join() : entry.ledger.place;
+  }
+
+  /** @param {Entry} entry */
+  tell(entry) {
+    const control = /** @type {HTMLInputElement} */ (entry.control);
+    const edit = entry.ledger.tell(control.value, [control.selectionStart ?? 0, control.selectionEnd ?? 0], () => ++this.seq);
+    if (edit) this.ears.send({ t: "edit", ...edit });
+  }
+
+  /** The caret was moved: the remote one follows, so that it is seen. */
+  moved() {
+    const { active } = this;
+    if (!active?.text || this.composing || document.activeElement !== active.control) return;
+    const control = /** @type {HTMLInputElement} */ (active.control);
+    if (control.value === active.ledger.base) this.tell(active);
+  }
+
+  /** @param {Entry} entry */
+  choose(entry) {
+    const { control, field } = entry;
+    if (control instanceof HTMLInputElement && control.type === "file") {
+      if (control.files?.length) this.ears.upload(field.id, control.files);
+      control.value = "";
+      return;
+    }
+    const values = control instanceof HTMLSelectElement ? [...control.selectedOptions].map((o) => o.value) : [control.value];
+    this.ears.send({ t: "choose", id: field.id, values });
+  }
+
+  /** @param {Entry} entry */
+  gained(entry) {
+    this.active = entry;
+    if (entry.text && entry.field.masked) {
+      entry.control.value = entry.ledger.base = unknown.repeat(entry.field.length ?? 0);
+    }
+    if (!this.steering) {
+      this.wanted = { id: entry.field.id, t: performance.now() };
+      this.ears.send({ t: "focus", id: entry.field.id });
+    }
+    this.ears.focused(entry.field.id);
+  }
+
+  /** @param {Entry} entry */
+  lost(entry) {
+    this.composing = false;
+    if (entry.text) this.tell(entry);
+    if (entry.field.masked) {
+      entry.ledger.base = unknown.repeat(entry.control.value.length);
+      entry.control.value = "";
+    }
+    if (this.active !== entry) return;
+    this.active = null;
+    if (this.steering) return;
+    this.ears.send({ t: "blur", id: entry.field.id });
+    this.ears.left();
+  }
+
+  /** @param {Entry} entry */
+  remove(entry) {
+    this.entries.delete(entry.field.id);
+    const had = document.activeElement === entry.control;
+    if (had) {
+      // The keyboard would close with its control: something else takes the focus first.
+      this.active = null;
+      this.ears.keep();
+    }
+    entry.control.value = "";
+    entry.control.remove();
+  }
+
+  /** Follows the remote focus while the keyboard is open; it cannot open it. @param {string} id */
+  steer(id) {
+    for (const { field, control } of this.entries.values()) control.classList.toggle("remote", field.id === id);
+    const entry = this.entries.get(id);
+    if (id === this.wanted.id) this.wanted.id = "";
+    const waits = this.wanted.id && performance.now() - this.wanted.t < followMs;
+    const up = this.ears.keysUp() || Boolean(this.active?.text);
+    if (!entry?.text || entry === this.active || waits || !up) return;
+    this.steering = true;
+    entry.control.focus({ preventScroll: true });
+    this.steering = false;
+  }
+
+  /** Opens a field's own picker, where the phone lets us. @param {string} id */
+  open(id) {
+    const control = this.entries.get(id)?.control;
+    if (!control) return;
+    control.focus({ preventScroll: true });
+    try { /** @type {HTMLInputElement} */ (control).showPicker?.(); } catch { /* wants a tap of its own, and is under the finger */ }
+  }
+}
+
+/** @param {any} field */
+const valueOf = (field) => field.masked || field.value === undefined ? unknown.repeat(field.length ?? 0) : field.value;
+
+/** @param {string} kind */
+const named = (kind) => ({ password: "Password", otp: "One-time code", select: "Choice", file: "File", editable: "Text", textarea: "Text" })[kind] ?? "Field";
+
+/** @param {any} field @returns {Control} */
+function make(field) {
+  const { kind } = field;
+  const silent = { "data-kind": kind, "data-1p-ignore": true, "data-lpignore": "true", "data-bwignore": true, "data-form-type": "other" };
+  if (kind === "select") return el("select", { ...silent, multiple: Boolean(field.multiple) });
+  if (kind === "file") return el("input", { ...silent, type: "file", multiple: Boolean(field.multiple), accept: field.accept });
+  if (pickers.has(kind)) return el("input", { ...silent, type: kind, min: field.min, max: field.max, step: field.step, autocomplete: "off" });
+  const long = kind === "textarea" || kind === "editable";
+  const auto = field.autocomplete ?? "";
+  const attributes = {
+    ...silent,
+    inputmode: field.inputmode || keypads[kind],
+    enterkeyhint: field.enterkeyhint,
+    // A one-time code is the one thing a password manager neither offers to keep nor fills in.
+    autocomplete: kind === "otp" || kind === "password" || /one-time-code/.test(auto) ? "one-time-code" : offered.test(auto) ? auto : "off",
+    autocapitalize: long ? undefined : "off", autocorrect: long ? undefined : "off", spellcheck: "false",
+  };
+  if (long) return el("textarea", attributes);
+  return el("input", { ...attributes, type: kind === "password" ? "password" : "text" });
+}
+
+/** @param {HTMLSelectElement} select @param {any} field */
+function fillOptions(select, field) {
+  const options = field.options ?? [];
+  const now = JSON.stringify(options);
+  if (select.dataset.options === now) return;
+  select.dataset.options = now;
+  select.multiple = Boolean(field.multiple);
+  /** @type {Map<string, HTMLElement>} */
+  const groups = new Map();
+  const nodes = [];
+  for (const o of options) {
+    const option = el("option", { value: o.v, disabled: Boolean(o.disabled), selected: Boolean(o.selected) }, o.label);
+    if (!o.group) { nodes.push(option); continue; }
+    let group = groups.get(o.group);
+    if (!group) {
+      group = el("optgroup", { label: o.group });
+      groups.set(o.group, group);
+      nodes.push(group);
+    }
+    group.append(option);
+  }
+  select.replaceChildren(...nodes);
+}

@@ -1,0 +1,338 @@
+// @ts-check
+// The phone page: wires the parts, and holds what is known.
+
+import { find } from "../assets/dom.js";
+import { holdable } from "../assets/hold.js";
+import { Chrome } from "./chrome.js";
+import { claim, linkOf, takeToken } from "./claim.js";
+import { Keyboard } from "./keyboard.js";
+import { Picture } from "./picture.js";
+import { screenOf } from "./screen.js";
+import { Line } from "./socket.js";
+import { Stage } from "./stage.js";
+
+const token = takeToken(location, history);
+const path = `/live/${linkOf(location.pathname)}`;
+
+/** @type {import("./screen.js").Known} */
+const known = { line: "claiming", standing: "", online: navigator.onLine, framed: false, asked: false, state: null };
+let hello = /** @type {any} */ (null);
+let waitTimer = 0, viewTimer = 0, askedTimer = 0;
+let resuming = false;
+/** What the door said of the time, so that a wrong clock here does no harm. */
+let skew = 0;
+
+const drives = () => known.line === "live" && known.state?.driver === "you" && known.state.can_drive !== false;
+/** What an action is meant for: a page that missed the end of it must not act on what came after. */
+const aim = () => known.state?.handoff?.id ?? `g${known.state?.session?.generation ?? 0}`;
+
+/** @param {object} message */
+function send(message) {
+  return line.send({ h: aim(), ...message });
+}
+
+/** @param {string} a @param {object} [args] */
+function act(a, args = {}) {
+  if (!send({ t: "do", a, ...args })) chrome.toast("Not connected. Nothing was done.");
+}
+
+/** @param {object} message */
+function input(message) {
+  return drives() && send(message);
+}
+
+/** What is not needed for the first picture comes after it. @type {import("./fields.js").Fields | null} */
+let fields = null;
+/** @type {typeof import("./sheets.js") | null} */
+let sheets = null;
+/** @type {import("./asker.js").Asker | null} */
+let asker = null;
+let lastFields = /** @type {any} */ (null);
+let furnishing = false;
+
+const chrome = new Chrome();
+const picture = new Picture(find("#picture"), {
+  drawn(frame) {
+    if (stage.show(frame, frame.first)) fields?.place(frame);
+    if (!known.framed) {
+      known.framed = true;
+      render();
+      void furnish();
+    }
+    const { k } = stage.place;
+    line.send({ t: "ack", number: frame.number, w: Math.round(frame.width * k), h: Math.round(frame.height * k), dpr: devicePixelRatio, rtt: Math.round(line.rtt) });
+  },
+});
+const keyboard = new Keyboard(find("#keys"), {
+  send: input, drives,
+  changed(up) {
+    find("#keyboard-button").setAttribute("aria-pressed", String(up));
+    fit();
+  },
+});
+const stage = new Stage(find("#stage"), find("#plane"), {
+  send: input, drives,
+  fingers: () => Boolean(hello?.touch),
+  refused: () => chrome.nudge(),
+  owned: (target) => fields?.owns(target) ?? false,
+  touched(mouse) {
+    document.documentElement.classList.toggle("mouse", mouse);
+    if (mouse && drives() && !fields?.active) keyboard.take();
+  },
+  moved: tellView,
+});
+
+const line = new Line(`${path}/ws`, {
+  open() {
+    known.line = "live";
+    known.standing = "in";
+    render();
+    tellView();
+    line.beat();
+  },
+  frame: (data) => picture.take(data),
+  message: hear,
+  gone(why) {
+    if (known.line === "ended") return;
+    stage.hands.cancel();
+    if (why === "broken" || why === "expired") return end(why);
+    known.line = "lost";
+    render();
+    // A line that was refused says nothing of why: ask.
+    if (why === "lost") line.again();
+    else void enter("");
+  },
+});
+
+/** @param {any} m */
+function hear(m) {
+  switch (m.t) {
+    case "hello":
+      hello = m;
+      if (resuming) act("resume");
+      resuming = false;
+      break;
+    case "state": return heard(m);
+    case "fields":
+      lastFields = m;
+      return fields?.update(m, picture.shown);
+    case "caret": return fields?.caret(m);
+    case "clip": return void clip(m.text);
+    case "note": return chrome.toast(m.text);
+    case "download": case "photo": return fetchFile(m.url);
+    case "end": return end(m.reason);
+  }
+}
+
+/** @param {any} state */
+function heard(state) {
+  const before = known.state;
+  if (typeof state.now === "number") skew = state.now - Date.now();
+  known.state = state;
+  if (before?.handoff?.version !== state.handoff?.version) settled();
+  if (before?.driver === "you" && state.driver !== "you") {
+    stage.hands.cancel();
+    fields?.clear();
+    keyboard.input.blur();
+  }
+  chrome.counting(state.handoff?.countdown_ms);
+  if (asker) asker.update(state);
+  else if (state.dialog || state.questions?.length) void furnish(); // a page may wait for an answer before it paints
+  render();
+}
+
+/** @param {string} reason */
+function end(reason) {
+  known.line = "ended";
+  known.end = reason;
+  line.close();
+  fields?.clear();
+  asker?.update(null);
+  render();
+}
+
+function settled() {
+  known.asked = false;
+  clearTimeout(askedTimer);
+}
+
+function done() {
+  known.asked = true;
+  act("done");
+  askedTimer = window.setTimeout(() => { settled(); render(); }, 15_000);
+  render();
+}
+
+/** Brings what comes after the first picture. */
+async function furnish() {
+  if (furnishing || sheets) return;
+  furnishing = true;
+  try {
+    const [late, more] = await Promise.all([import("./fields.js"), import("./sheets.js")]);
+    sheets = more;
+    asker = new more.Asker(act, upload);
+    fields = new late.Fields(find("#fields"), {
+      send: input, upload,
+      strike: (key, code, m) => keyboard.strike(key, code, m),
+      focused: (id) => {
+        show(id);
+        // Once more when the keyboard has come up and the stage is smaller.
+        setTimeout(() => show(id), 350);
+      },
+      left: () => stage.unreveal(),
+      keysUp: () => keyboard.soft,
+      keep: () => keyboard.keep(),
+    });
+    if (lastFields) fields.update(lastFields, picture.shown);
+    if (known.state && known.line === "live") asker.update(known.state);
+  } catch {
+    setTimeout(furnish, 2000); // the connection broke; it is tried again
+  } finally {
+    furnishing = false;
+  }
+}
+
+/** @param {(s: typeof import("./sheets.js")) => void} open */
+function withSheets(open) {
+  if (sheets) open(sheets);
+  else void furnish().then(() => { if (sheets) open(sheets); });
+}
+
+/** Shows a field that has the focus. @param {string} id */
+function show(id) {
+  const rect = picture.shown && fields?.active?.field.id === id ? fields.rect(id, picture.shown) : null;
+  if (rect) stage.reveal(rect);
+}
+
+function render() {
+  chrome.render(screenOf(known), known.state, skew);
+}
+
+/** Claims the link, or asks how we stand, and goes on from there. @param {string} withToken */
+async function enter(withToken) {
+  clearTimeout(waitTimer);
+  const answer = await claim(path, withToken);
+  known.standing = answer.standing;
+  known.number = answer.number;
+  const later = (/** @type {number} */ ms) => { waitTimer = window.setTimeout(() => enter(""), ms); };
+  switch (answer.standing) {
+    case "in":
+      if (known.line === "claiming") known.line = "connecting";
+      if (line.tries > 0) line.again();
+      else { line.tries++; line.connect(); }
+      break;
+    case "waiting": later(2000); break;
+    case "offline":
+      // Nobody answered, so the token has not been used, as far as anybody can tell.
+      waitTimer = window.setTimeout(() => enter(withToken), 2000);
+      break;
+    case "slow": later(60_000); break;
+  }
+  render();
+}
+
+/** @param {string} id @param {FileList} files */
+async function upload(id, files) {
+  const body = new FormData();
+  for (const f of files) body.append("file", f, f.name);
+  chrome.toast("Uploading…");
+  try {
+    const res = await fetch(`${path}/upload?field=${encodeURIComponent(id)}&h=${encodeURIComponent(aim())}`, { method: "POST", body, credentials: "same-origin" });
+    const said = res.ok ? null : await res.json().catch(() => null);
+    chrome.toast(res.ok ? "Uploaded." : said?.details ?? "That could not be uploaded.");
+  } catch {
+    chrome.toast("The connection broke. Nothing was uploaded.");
+  }
+}
+
+/** @param {string} text */
+async function clip(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    chrome.toast("Copied.");
+  } catch {
+    // A phone lets only a tap write to its clipboard.
+    sheets?.copySheet(text, () => void navigator.clipboard.writeText(text).then(() => chrome.toast("Copied."), () => chrome.toast("This browser does not let us copy.")));
+  }
+}
+
+async function paste() {
+  try {
+    const s = await navigator.clipboard.readText();
+    if (s) input({ t: "paste", s });
+  } catch {
+    chrome.toast("Tap into the field and paste there.");
+  }
+}
+
+/** @param {string} url */
+function fetchFile(url) {
+  const at = new URL(url, location.href);
+  if (at.origin === location.origin) location.assign(at);
+}
+
+function tellView() {
+  clearTimeout(viewTimer);
+  viewTimer = window.setTimeout(() => line.send({
+    t: "view", w: stage.size.width, h: stage.size.height, dpr: devicePixelRatio, zoom: stage.view.zoom, hidden: document.hidden,
+  }), 150);
+}
+
+/** Fits the page to what the keyboard leaves of the glass. */
+function fit() {
+  const seen = window.visualViewport;
+  const height = seen?.height ?? innerHeight;
+  const covered = Boolean(seen) && innerHeight - height > 120 || Boolean(fields?.active?.text) || keyboard.soft;
+  const root = document.documentElement;
+  root.style.setProperty("--seen", `${height}px`);
+  root.style.setProperty("--above", `${seen?.offsetTop ?? 0}px`);
+  root.classList.toggle("covered", covered && !root.classList.contains("mouse"));
+  stage.resize(covered);
+}
+
+/** @type {Record<string, () => void>} */
+const does = {
+  keyboard: () => keyboard.toggle(),
+  back: () => act("back"),
+  forward: () => act("forward"),
+  reload: () => act("reload"),
+  takeover: () => act("takeover"),
+  again: () => chrome.hush(),
+  later: () => act("later"),
+  extend: () => { act("extend", { minutes: 15 }); chrome.toast("15 more minutes."); },
+  copy: () => void send({ t: "copy" }),
+  paste: () => void paste(),
+  photo: () => act("photo"),
+  more: () => withSheets((s) => s.more(known.state, does)),
+  ask: () => withSheets((s) => s.wanted(known.state)),
+  tabs: () => withSheets((s) => s.tabsSheet(known.state ?? {}, act)),
+  downloads: () => withSheets((s) => s.downloadsSheet(known.state ?? {}, act)),
+  done: () => withSheets((s) => s.confirmDone(done)),
+  abort: () => withSheets((s) => s.confirm("Abort this hand-off?", "The agent is told that you declined, the login is saved and the browser closes.", "Abort", () => act("abort"))),
+  end: () => withSheets((s) => s.confirm("End this session?", "What can be saved is saved, and the browser closes.", "End now", () => act("end"))),
+  zoom: () => stage.zoomBy(stage.view.zoom > 1.05 ? 1 / stage.view.zoom : 2),
+  resume: () => { resuming = true; known.line = "connecting"; known.state = null; line.connect(); render(); },
+  restart: () => location.reload(),
+  stop_countdown: () => act("cancel_countdown"),
+};
+chrome.listen(does);
+holdable(find("#done"), { held: done, asked: does.done });
+
+for (const kind of ["resize", "scroll"]) window.visualViewport?.addEventListener(kind, fit);
+addEventListener("resize", fit);
+addEventListener("online", () => { known.online = true; render(); if (known.line === "lost") line.connect(); });
+addEventListener("offline", () => { known.online = false; render(); });
+document.addEventListener("visibilitychange", () => {
+  tellView();
+  if (document.hidden || known.line === "ended") return;
+  if (known.line === "lost") line.connect();
+  else line.beat(); // a phone that slept may hold a line that is long dead
+});
+document.addEventListener("focusin", fit);
+document.addEventListener("focusout", () => setTimeout(fit, 60));
+new ResizeObserver(fit).observe(find("#stage"));
+document.documentElement.classList.toggle("mouse", matchMedia("(hover: hover) and (pointer: fine)").matches);
+
+fit();
+render();
+void enter(token);
