@@ -3,8 +3,8 @@
 // what it is told and says what was tapped.
 
 import { el, find, icon, say } from "../assets/dom.js";
+import { hostParts, left, leftAloud } from "../assets/words.js";
 import { ask } from "./screen.js";
-import { hostParts, left, leftAloud } from "./words.js";
 
 /** @typedef {import("./screen.js").Screen} Screen */
 

@@ -1,14 +1,14 @@
 // @ts-check
 // The phone page: wires the parts, and holds what is known.
 
+import { claim, linkOf, takeToken } from "../assets/claim.js";
 import { find } from "../assets/dom.js";
 import { holdable } from "../assets/hold.js";
+import { Line } from "../assets/socket.js";
 import { Chrome } from "./chrome.js";
-import { claim, linkOf, takeToken } from "./claim.js";
 import { Keyboard } from "./keyboard.js";
 import { Picture } from "./picture.js";
 import { screenOf } from "./screen.js";
-import { Line } from "./socket.js";
 import { Stage } from "./stage.js";
 
 const token = takeToken(location, history);

@@ -4,13 +4,6 @@
 /** @param {string} [origin] */
 export const host = (origin = "") => origin.replace(/^[a-z][a-z0-9+.-]*:\/\//i, "") || "This page";
 
-/** @param {number} bytes */
-export function size(bytes) {
-  if (bytes < 1000) return `${bytes} B`;
-  if (bytes < 999_500) return `${Math.round(bytes / 1000)} KB`;
-  return `${(bytes / 1e6).toFixed(1)} MB`;
-}
-
 /** @type {Record<string, string>} */
 const permissions = {
   geolocation: "know where you are", notifications: "send notifications", camera: "use a camera", microphone: "use a microphone",

@@ -1,10 +1,11 @@
 // @ts-check
 // Which of the designed screens is shown, from what is known. Pure.
 
-import { ends, want } from "./words.js";
+import { want } from "../assets/words.js";
+import { ends } from "./words.js";
 
 /** @typedef {import("./words.js").Curtain} Curtain */
-/** @typedef {import("./claim.js").Standing} Standing */
+/** @typedef {import("../assets/claim.js").Standing} Standing */
 
 /** @typedef {object} Known
  * @property {"claiming" | "connecting" | "live" | "lost" | "ended"} line

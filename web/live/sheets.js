@@ -3,7 +3,8 @@
 
 import { el, icon } from "../assets/dom.js";
 import { dropSheet, openSheet } from "../assets/sheet.js";
-import { host, size } from "./questions.js";
+import { size } from "../assets/words.js";
+import { host } from "./questions.js";
 import { ask } from "./screen.js";
 
 export { Asker } from "./asker.js";

@@ -1,44 +1,5 @@
 // @ts-check
-// What the page says, in one place. Pure.
-
-/** @param {string} reason @param {string} [site] */
-export function want(reason, site) {
-  const on = site ? ` on ${site}` : "";
-  switch (reason) {
-    case "login": return site ? `Sign in to ${site}` : "Sign in";
-    case "2fa": return `Enter the code${on}`;
-    case "captcha": return `Solve the check${on}`;
-    case "permission": return `Decide about a permission${on}`;
-    case "manual_recovery": return `Help the agent along${on}`;
-    default: return `The agent needs you${on}`;
-  }
-}
-
-/** How long something still takes, short: "9:05", "1 h 12". @param {number} ms */
-export function left(ms) {
-  const s = Math.max(0, Math.ceil(ms / 1000));
-  if (s >= 3600) return `${Math.floor(s / 3600)} h ${String(Math.floor((s % 3600) / 60)).padStart(2, "0")}`;
-  return `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`;
-}
-
-/** The same for a screen reader. @param {number} ms */
-export function leftAloud(ms) {
-  const min = Math.max(0, Math.ceil(ms / 60_000));
-  return min === 1 ? "less than a minute left" : `${min} minutes left`;
-}
-
-/**
- * A host in three parts, so that the one that names the owner can stand out:
- * "login.", "chase.com", ":8443".
- * @param {string} origin @param {string} registrable @returns {[string, string, string]}
- */
-export function hostParts(origin, registrable) {
-  const host = origin.replace(/^[a-z][a-z0-9+.-]*:\/\//i, "").replace(/\/.*$/, "");
-  const port = /:\d+$/.exec(host)?.[0] ?? "";
-  const name = port ? host.slice(0, -port.length) : host;
-  if (!registrable || registrable === name) return ["", name, port];
-  return name.endsWith(`.${registrable}`) ? [name.slice(0, -registrable.length), registrable, port] : ["", name, port];
-}
+// What stands in front of the picture when there is nothing to see.
 
 /** @typedef {{kind: string, title: string, text: string, action?: [label: string, does: string]}} Curtain */
 
