@@ -13,7 +13,7 @@ LDFLAGS := -s -w -X tapin/internal/cli.version=$(VERSION)
 TOOLS   := bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help up down build setup setup-test test verify race lint fmt vuln fuzz chaos soak bench bench-hands bench-tokens bench-smoke verify-mcp tools clean go cc
+.PHONY: help up down build setup setup-test test verify race lint fmt vuln fuzz chaos soak bench bench-hands bench-tokens bench-smoke verify-mcp web screenshots tools clean go cc
 
 help: ## list these commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -91,6 +91,21 @@ verify-mcp: setup build ## the TypeScript SDK and the MCP inspector against tapi
 bench-smoke: setup build ## only check that the benchmarks still run
 	@if [ -d bench ]; then $(GO) run ./bench -smoke; \
 	  else echo "bench: no bench/ folder; running Go's benchmarks once"; $(GO) test -run '^$$' -bench . -benchtime 1x -p 1 $(PKGS); fi
+
+web: setup web/node_modules ## the pages: types, properties, a real browser, axe (needs Node and npm)
+	@cd web && node_modules/.bin/tsc -p . && node --test test/*.test.js
+
+screenshots: setup web/node_modules ## every state of the pages into bin/screenshots, a choice into docs/img
+	@node web/dev/screenshots.js bin/screenshots
+	@SCALE=2 node web/dev/screenshots.js docs/img $(SHOTS)
+	@$(GO) run ./web/dev shrink docs/img
+
+SHOTS := driving keyboard code watching countdown again number finished more permission laptop console console-laptop
+
+# Pinned, for tests only; nothing of it is shipped.
+web/node_modules: web/package.json web/package-lock.json
+	@cd web && npm ci --no-audit --no-fund --silent
+	@touch $@
 
 tools: $(TOOLS)/golangci-lint $(TOOLS)/staticcheck $(TOOLS)/govulncheck ## build the pinned tools into bin/tools
 

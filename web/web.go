@@ -208,6 +208,7 @@ func (b *builder) asset(source string) (string, error) {
 	case ".css":
 		body = indentation.ReplaceAll(blockComment.ReplaceAll(body, nil), []byte("\n"))
 	}
+	body = bytes.TrimLeft(body, "\n")
 	kind := mediaType(ext)
 	if kind == "" {
 		return "", errors.New(source + " is of no kind that a page needs")

@@ -65,7 +65,7 @@ export function sessions(s, now) {
     x.thumb === null || x.thumb === undefined
       ? el("div", { class: "thumb private" }, icon("eyeoff"), el("span", {}, "No pictures while a person drives"))
       : el("img", { class: "thumb", alt: "", src: `/console/thumb/${encodeURIComponent(x.id)}?n=${x.thumb}`, loading: "lazy", width: 480, height: 300 }),
-    el("header", {}, el("h3", {}, x.title || "New page"), chip({ agent: "agent drives", owner: "you drive" }[/** @type {"agent"} */ (x.driver)] ?? "idle", x.driver === "owner" ? "amber" : x.driver === "agent" ? "good" : "")),
+    el("header", {}, el("h2", { class: "h3" }, x.title || "New page"), chip({ agent: "agent drives", owner: "you drive" }[/** @type {"agent"} */ (x.driver)] ?? "idle", x.driver === "owner" ? "amber" : x.driver === "agent" ? "good" : "")),
     el("p", {}, address(x.host, x.registrable)),
     el("p", { class: "facts" }, [x.provider, x.context ? `login ${x.context}` : "", `since ${ago(x.started_at, now).replace(" ago", "")}`].filter(Boolean).join(" · ")),
     el("div", { class: "offers" }, button("Open", "open", x.id, { tone: "main" }), button("End", "end_session", x.id, { tone: "danger", name: x.host })))))];
@@ -79,7 +79,7 @@ export function logins(s, now) {
   return s.logins.map((/** @type {any} */ l) => {
     const p = l.policy, [text, tone] = fresh[l.freshness] ?? [l.freshness, ""];
     return el("article", { class: "card", "data-key": l.name },
-      el("header", {}, el("h3", {}, l.name), chip(text, tone)),
+      el("header", {}, el("h2", { class: "h3" }, l.name), chip(text, tone)),
       el("p", {}, address(l.domain, l.domain)),
       el("p", { class: "facts" }, [`used ${ago(l.last_used, now)}`, `checked ${ago(l.last_verified, now)}`, size(l.bytes), l.in_use ? "in use" : ""].filter(Boolean).join(" · ")),
       p ? el("p", { class: p.pending ? "differs" : "" }, [

@@ -1,6 +1,6 @@
-// Command dev writes the built pages into a folder, for the tests and the
-// screenshots of the front end. It owns nothing. It must never be part of the
-// product.
+// Command dev writes the built pages into a folder, and makes screenshots of
+// them small, for the tests and the pictures of the front end. It owns nothing.
+// It must never be part of the product.
 package main
 
 import (
@@ -12,11 +12,12 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: dev FOLDER")
+	does := map[string]func(folder string) error{"pages": write, "shrink": shrink}
+	if len(os.Args) != 3 || does[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: dev pages|shrink FOLDER")
 		os.Exit(2)
 	}
-	if err := write(os.Args[1]); err != nil {
+	if err := does[os.Args[1]](os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

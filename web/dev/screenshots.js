@@ -1,5 +1,6 @@
 // @ts-check
 // Takes a picture of every state of the pages: screenshots.js FOLDER [name…].
+// SCALE is how many pixels a phone has for one of CSS.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -72,7 +73,7 @@ for (const s of shots) {
   for (const scheme of s.both ? /** @type {const} */ (["light", "dark"]) : /** @type {const} */ (["light"])) {
     const name = `${s.name}${scheme === "dark" ? "-dark" : ""}`;
     if (only.length && !only.includes(s.name) && !only.includes(name)) continue;
-    const context = await browser.newContext({ ...phone, ...s.on, deviceScaleFactor: s.on === laptop ? 1 : 2, colorScheme: scheme });
+    const context = await browser.newContext({ ...phone, ...s.on, deviceScaleFactor: s.on === laptop ? 1 : Number(process.env.SCALE ?? 3), colorScheme: scheme });
     const page = await context.newPage();
     page.on("pageerror", (e) => console.error(`${name}: ${e.message}`));
     page.on("console", (m) => { if (m.type() === "error" && !/WebSocket|status of 4/.test(m.text())) console.error(`${name}: ${m.text()}`); });

@@ -19,7 +19,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 /** Builds the pages and serves them. @param {{[name: string]: Shown}} pictures */
 export async function serve(pictures) {
   const out = mkdtempSync(join(tmpdir(), "tapin-web-"));
-  execFileSync("go", ["run", "./web/dev", out], { cwd: join(here, "../.."), stdio: ["ignore", "ignore", "inherit"] });
+  execFileSync("go", ["run", "./web/dev", "pages", out], { cwd: join(here, "../.."), stdio: ["ignore", "ignore", "inherit"] });
   const policy = readFileSync(join(out, "policy.txt"), "utf8");
   /** @type {Map<string, Heard>} */
   const records = new Map();

@@ -82,7 +82,7 @@ export class Chrome {
     if (!c) return;
     box.dataset.kind = c.kind;
     const badge = c.kind === "number"
-      ? el("p", { class: "number", "aria-label": `Your number is ${c.number}` }, ...[...String(c.number ?? "").padStart(2, "0")].map((d) => el("span", { "aria-hidden": "true" }, d)))
+      ? el("div", { class: "number", role: "img", "aria-label": `Your number is ${c.number}` }, ...[...String(c.number ?? "").padStart(2, "0")].map((d) => el("span", { "aria-hidden": "true" }, d)))
       : c.kind === "wait" ? el("span", { class: "spinner", "aria-hidden": "true" })
         : el("span", { class: "badge" }, icon(curtainIcons[c.kind] ?? "clock"));
     const text = c.text || c.kind === "number" ? el("p", {}, c.text, c.kind === "number" ? el("code", {}, `tapin device ${String(c.number ?? "").padStart(2, "0")}`) : null) : null;

@@ -26,15 +26,11 @@ export function change(base, value, caret = value.length) {
   // A change that the caret does not explain: take all of the common end.
   const most = Math.min(base.length, value.length) - head;
   while (tail < most && base[base.length - 1 - tail] === value[value.length - 1 - tail]) tail++;
-  if (head > 0 && isHigh(value, head - 1, base)) head--;
-  if (tail > 0 && isLow(value, value.length - tail, base, base.length - tail)) tail--;
+  if (head > 0 && high(value.charCodeAt(head - 1))) head--;
+  if (tail > 0 && low(value.charCodeAt(value.length - tail))) tail--;
   return { at: head, removed: base.length - head - tail, inserted: value.slice(head, base.length + grown - tail) };
 }
 
-/** @param {string} a @param {number} i @param {string} b */
-const isHigh = (a, i, b) => high(a.charCodeAt(i)) && (a[i + 1] !== b[i + 1]);
-/** @param {string} a @param {number} i @param {string} b @param {number} j */
-const isLow = (a, i, b, j) => low(a.charCodeAt(i)) && a[i - 1] !== b[j - 1];
 /** @param {number} c */
 const high = (c) => c >= 0xd800 && c <= 0xdbff;
 /** @param {number} c */
