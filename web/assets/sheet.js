@@ -15,6 +15,8 @@ import { el, icon } from "./dom.js";
 export function openSheet(q) {
   const form = el("form", { method: "dialog", autocomplete: "off", novalidate: true });
   const sheet = el("dialog", { class: "sheet", "aria-labelledby": "sheet-title", "data-name": q.name });
+  /** What Enter does: two inputs need a button that submits. */
+  const main = q.actions.find((a) => a.tone === "main");
   let answered = false;
   const act = (/** @type {Action} */ a) => {
     const data = new FormData(form);
@@ -25,7 +27,7 @@ export function openSheet(q) {
     a.does(data);
   };
   const button = (/** @type {Action} */ a) => el("button", {
-    type: "button", class: `${q.menu ? "row" : "button"} ${a.tone ?? "plain"}`, "data-id": a.id, onclick: () => act(a),
+    type: a === main ? "submit" : "button", class: `${q.menu ? "row" : "button"} ${a.tone ?? "plain"}`, "data-id": a.id, onclick: a === main ? undefined : () => act(a),
   }, a.icon ? icon(a.icon) : null, el("span", {}, a.label, a.hint ? el("small", {}, a.hint) : null));
   form.append(
     el("header", {},
@@ -37,7 +39,6 @@ export function openSheet(q) {
   );
   form.addEventListener("submit", (e) => {
     e.preventDefault();
-    const main = q.actions.find((a) => a.tone === "main") ?? q.actions[0];
     if (main) act(main);
   });
   sheet.append(form);

@@ -6,7 +6,7 @@
  * @property {() => void} open the door has let us in
  * @property {(message: any) => void} message
  * @property {(frame: ArrayBuffer) => void} frame
- * @property {(why: "lost" | "refused" | "waiting" | "expired" | "broken") => void} gone
+ * @property {(why: "lost" | "refused" | "waiting" | "expired" | "crowded") => void} gone
  * @property {(rtt: number) => void} [rtt] */
 
 const pauses = [200, 500, 1000, 2000, 4000];
@@ -25,6 +25,7 @@ export class Line {
     this.ws = null;
     this.timer = 0;
     this.ping = 0;
+    this.beats = 0;
     this.pinged = 0;
     this.closed = false;
     this.rtt = 0;
@@ -56,7 +57,7 @@ export class Line {
       let message;
       try { message = JSON.parse(e.data); } catch { return; }
       if (message?.t !== "pong") return this.ears.message(message);
-      if (message.n !== this.pinged) return;
+      if (message.n !== this.beats) return;
       this.rtt = performance.now() - this.pinged;
       window.clearTimeout(this.timer);
       this.ears.rtt?.(this.rtt);
@@ -65,8 +66,8 @@ export class Line {
       if (this.ws !== ws) return;
       this.drop();
       if (this.closed) return;
-      const why = /** @type {const} */ ({ 4400: "broken", 4401: "refused", 4409: "waiting", 4410: "expired" });
-      this.ears.gone(why[/** @type {4400} */ (e.code)] ?? (heard ? "lost" : "refused"));
+      const why = /** @type {const} */ ({ 4401: "refused", 4409: "waiting", 4410: "expired", 4429: "crowded" });
+      this.ears.gone(why[/** @type {4401} */ (e.code)] ?? "lost");
     };
   }
 
@@ -81,7 +82,7 @@ export class Line {
   beat() {
     if (!this.open) return;
     this.pinged = performance.now();
-    this.send({ t: "ping", n: this.pinged });
+    this.send({ t: "ping", n: ++this.beats });
     window.clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.ws?.close(), deadMs);
   }

@@ -6,7 +6,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"tapin/web"
 )
@@ -24,30 +23,12 @@ func main() {
 }
 
 func write(folder string) error {
-	site, err := web.New()
+	pages, err := web.Pages()
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(folder, "assets"), 0o755); err != nil { //nolint:gosec // for everybody to read
-		return fmt.Errorf("make the folder: %w", err)
-	}
-	for _, name := range site.Names() {
-		f, _ := site.File(name)
-		if err := put(folder, name, f.Body); err != nil {
-			return err
-		}
-		if f.Gzip != nil {
-			if err := put(folder, name+".gz", f.Gzip); err != nil {
-				return err
-			}
-		}
-	}
-	return put(folder, "policy.txt", []byte(web.Policy))
-}
-
-func put(folder, name string, body []byte) error {
-	if err := os.WriteFile(filepath.Join(folder, filepath.FromSlash(name)), body, 0o644); err != nil { //nolint:gosec // for everybody to read
-		return fmt.Errorf("write %s: %w", name, err)
+	if err := os.CopyFS(folder, pages); err != nil {
+		return fmt.Errorf("write the pages: %w", err)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ const tabs = [
 /** @param {object} [more] */
 const handoff = (more = {}) => ({
   id: "hof_1", version: 1, reason: "login", instruction: "Please sign in to your account. I will fetch the October statement after that.", task: "Collect October statements",
-  site: "Northbank", deadline: soon(9, 42), attempts: 1, verify: { checked: true, held: false }, status: "RUNNING", parked: false, ...more,
+  site: "Northbank", deadline: soon(9, 42), attempts: 1, verify: { checked: ["url"], held: false }, status: "RUNNING", parked: false, ...more,
 });
 
 /** @param {object} [more] */
@@ -37,9 +37,9 @@ export const scenarios = {
   mouse: { state: () => state(), touch: false },
   wide: { state: () => state(), touch: false, picture: "signin-wide" },
   code: { state: () => state({ handoff: handoff({ reason: "2fa", instruction: "Enter the code from your text message." }), tabs: tabs.slice(0, 1) }), picture: "code", then: { focus: 2 } },
-  watching: { state: () => state({ driver: "agent", handoff: null }) },
+  watching: { state: () => state({ driver: "agent", can_drive: false, handoff: null }) },
   unsafe: { state: () => state({ page: { ...page, origin: "http://login.northbank.example", secure: false }, handoff: handoff({ deadline: soon(1, 12) }) }) },
-  countdown: { state: () => state({ handoff: handoff({ verify: { checked: true, held: true }, countdown_ms: 5000 }) }) },
+  countdown: { state: () => state({ handoff: handoff({ verify: { checked: ["url"], held: true }, countdown_ms: 5000 }) }) },
   again: { state: () => state({ handoff: handoff({ attempts: 2, version: 2 }) }) },
   crashed: { state: () => state({ page: { ...page, crashed: true } }) },
   lost: { state: () => state(), then: { drop: true } },
@@ -57,9 +57,9 @@ export const scenarios = {
   confirm: { state: () => state({ dialog: { kind: "confirm", message: "Sign out on all other devices?", default: "", origin: page.origin } }) },
   prompt: { state: () => state({ dialog: { kind: "prompt", message: "What should we call this device?", default: "Laptop", origin: page.origin } }) },
   permission: { state: () => state({ questions: [{ id: "q1", kind: "permission", origin: page.origin, name: "geolocation" }] }) },
-  auth: { state: () => state({ questions: [{ id: "q2", kind: "auth", origin: page.origin, realm: "Staff area" }] }) },
-  file: { state: () => state({ questions: [{ id: "q3", kind: "file", origin: page.origin, multiple: false, accept: "image/*,application/pdf" }] }) },
-  downloads: { state: () => state({ downloads: [{ id: "d1", name: "statement-2026-10.pdf", bytes: 184_320, state: "done" }, { id: "d2", name: "archive.zip", bytes: 48_200_000, state: "running" }] }) },
+  auth: { state: () => state({ questions: [{ id: "q2", kind: "http_auth", origin: page.origin, realm: "Staff area" }] }) },
+  file: { state: () => state({ questions: [{ id: "q3", kind: "file_chooser", origin: page.origin, multiple: false }] }) },
+  downloads: { state: () => state({ downloads: [{ id: "d1", name: "statement-2026-10.pdf", bytes: 184_320, state: "completed" }, { id: "d2", name: "archive.zip", bytes: 48_200_000, state: "in_progress" }] }) },
 };
 
 const ago = (/** @type {number} */ min) => new Date(now() - min * 60_000).toISOString();

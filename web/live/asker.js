@@ -21,9 +21,9 @@ export class Asker {
 
   /** @param {any} state */
   update(state) {
-    const drives = state?.driver === "you";
+    const drives = Boolean(state?.can_drive);
     const dialog = drives ? state.dialog : null;
-    const question = drives ? state.questions?.[0] : null;
+    const question = drives ? state.questions?.[0] : null; // one at a time, in the order they came
     const key = dialog ? `dialog ${dialog.id ?? ""} ${dialog.kind} ${dialog.message}` : question ? `${question.kind} ${question.id}` : "";
     if (key === this.key) return;
     this.key = key;
@@ -58,16 +58,14 @@ export class Asker {
   question(q) {
     const from = host(q.origin);
     if (q.kind === "permission") {
+      const allow = (/** @type {boolean} */ grant) => this.act("permission", { origin: q.origin, name: q.name, grant });
       return openSheet({
         name: "permission", title: `Allow ${from} to ${permission(q.name)}?`, text: "It would use the browser’s place and devices, not your phone’s.",
-        dismissed: () => this.act("permission", { id: q.id, allow: false }),
-        actions: [
-          { label: "Don’t allow", does: () => this.act("permission", { id: q.id, allow: false }) },
-          { label: "Allow", tone: "main", does: () => this.act("permission", { id: q.id, allow: true }) },
-        ],
+        dismissed: () => allow(false),
+        actions: [{ label: "Don’t allow", does: () => allow(false) }, { label: "Allow", tone: "main", does: () => allow(true) }],
       });
     }
-    if (q.kind === "auth") {
+    if (q.kind === "http_auth") {
       const silent = { autocapitalize: "off", autocorrect: "off", spellcheck: "false", "data-1p-ignore": true, "data-lpignore": "true", "data-bwignore": true, "data-form-type": "other" };
       return openSheet({
         name: "auth", title: `Sign in to ${from}`, text: q.realm ? `The server asks for “${q.realm}”.` : "The server asks for a name and a password.",
@@ -75,24 +73,25 @@ export class Asker {
           el("label", { class: "labelled" }, "Name", el("input", { ...silent, name: "user", class: "line", autocomplete: "off" })),
           el("label", { class: "labelled" }, "Password", el("input", { ...silent, name: "password", type: "password", class: "line", autocomplete: "one-time-code" })),
         ],
-        dismissed: () => this.act("auth", { id: q.id, cancel: true }),
+        dismissed: () => this.act("auth"),
         actions: [
-          { label: "Cancel", does: () => this.act("auth", { id: q.id, cancel: true }) },
-          { label: "Sign in", tone: "main", does: (f) => this.act("auth", { id: q.id, user: String(f.get("user") ?? ""), password: String(f.get("password") ?? "") }) },
+          { label: "Cancel", does: () => this.act("auth") },
+          { label: "Sign in", tone: "main", does: (f) => this.act("auth", { username: String(f.get("user") ?? ""), password: String(f.get("password") ?? "") }) },
         ],
       });
     }
-    const input = el("input", { type: "file", id: "sheet-file", class: "visually-hidden", multiple: Boolean(q.multiple), accept: q.accept });
+    if (q.kind !== "file_chooser") return null;
+    const input = el("input", { type: "file", id: "sheet-file", class: "visually-hidden", multiple: Boolean(q.multiple) });
     input.addEventListener("change", () => {
       if (!input.files?.length) return;
-      this.upload(q.id, input.files);
+      this.upload("", input.files);
       dropSheet(this.sheet);
     });
     return openSheet({
       name: "file", title: q.multiple ? "Choose files" : "Choose a file", text: `${from} wants ${q.multiple ? "files" : "a file"} from you.`,
       body: [el("label", { class: "button main wide", for: "sheet-file" }, icon("upload"), el("span", {}, "From this phone")), input],
-      dismissed: () => this.act("file", { id: q.id, cancel: true }),
-      actions: [{ label: "Not now", does: () => this.act("file", { id: q.id, cancel: true }) }],
+      dismissed: () => this.act("no_files"),
+      actions: [{ label: "Not now", does: () => this.act("no_files") }],
     });
   }
 }

@@ -34,8 +34,8 @@ export class Chrome {
     }
   }
 
-  /** @param {Screen} screen @param {any} state @param {number} skew */
-  render(screen, state, skew) {
+  /** @param {Screen} screen @param {any} state @param {number} skew @param {boolean} may take over */
+  render(screen, state, skew, may) {
     this.skew = skew;
     this.deadline = Date.parse(state?.handoff?.deadline ?? "") || 0;
     const root = document.documentElement;
@@ -47,7 +47,7 @@ export class Chrome {
     const tabs = state?.tabs?.length ?? 1;
     say(find("#tab-count"), String(tabs));
     find("#tabs").setAttribute("aria-label", tabs === 1 ? "1 open page" : `${tabs} open pages`);
-    find("#takeover").hidden = !state || state.can_drive === false;
+    find("#takeover").hidden = !may;
     root.classList.toggle("loading", Boolean(state?.page?.loading));
     root.classList.toggle("asked", Boolean(state?.handoff));
     this.tick();
@@ -87,7 +87,7 @@ export class Chrome {
         : el("span", { class: "badge" }, icon(curtainIcons[c.kind] ?? "clock"));
     const text = c.text || c.kind === "number" ? el("p", {}, c.text, c.kind === "number" ? el("code", {}, `tapin device ${String(c.number ?? "").padStart(2, "0")}`) : null) : null;
     find("#curtain-card").replaceChildren(badge, el("h1", {}, c.title), ...(text ? [text] : []),
-      ...(c.action ? [el("button", { type: "button", class: "button main wide", "data-do": c.action[1] === "reload" ? "restart" : c.action[1] }, c.action[0])] : []));
+      ...(c.action ? [el("button", { type: "button", class: "button main wide", "data-do": c.action[1] }, c.action[0])] : []));
   }
 
   /** @param {Screen["banner"]} b @param {number} attempts */

@@ -2,9 +2,6 @@
 // What was typed into a control of this phone, told so that the remote field
 // ends up the same; and what the remote field made of it. Pure.
 
-/** Stands for a character of a masked field that this phone does not know. */
-export const unknown = "\uE000";
-
 /** @typedef {{at: number, removed: number, inserted: string}} Change */
 
 /**
@@ -53,17 +50,21 @@ export function unfinished(text, languages) {
     languages.some((l) => /^(zh|ja|ko)\b/i.test(l));
 }
 
-/** @typedef {{id: string, value: string, selection: [number, number], base: string, seq: number}} Edit */
+/** @typedef {{id: string, value: string, selection: [number, number], base: string | null, seq: number}} Edit */
 
-/** What this phone and the remote field know of each other. */
+/**
+ * What this phone and the remote field know of each other. Of a masked field the
+ * phone knows only what it typed itself; what stood there before has no base, and
+ * the first edit replaces it.
+ */
 export class Ledger {
-  /** @param {string} id @param {string} value */
-  constructor(id, value) {
+  /** @param {string} id @param {string | undefined} value @param {number} [length] of what is not told */
+  constructor(id, value, length = 0) {
     this.id = id;
-    this.base = value;
+    /** @type {string | null} */
+    this.base = value ?? (length > 0 ? null : "");
     this.sent = 0;
     this.taken = 0;
-    /** @type {string} */
     this.place = "";
   }
 
@@ -77,7 +78,7 @@ export class Ledger {
    */
   tell(value, selection, nextSeq) {
     const place = selection.join();
-    if (value === this.base && place === this.place) return null;
+    if (value === (this.base ?? "") && (this.base === null || place === this.place)) return null;
     const edit = { id: this.id, value, selection, base: this.base, seq: nextSeq() };
     this.base = value;
     this.place = place;
@@ -88,17 +89,27 @@ export class Ledger {
   /**
    * Takes in what the remote field holds now. Gives the value that the control
    * should show, or null if it should be left as it is.
-   * @param {string | undefined} value @param {number | undefined} length of a masked one
+   * @param {string | undefined} value @param {number | undefined} length where the value is not told
    * @param {number} [seq] the last edit that it has taken in; without it, a report of no edit
    * @returns {string | null}
    */
   hear(value, length, seq) {
     if (seq !== undefined) this.taken = Math.max(this.taken, seq);
     if (this.pending) return null;
-    const now = value ?? (length === this.base.length ? this.base : unknown.repeat(length ?? 0));
-    if (now === this.base) return null;
-    this.base = now;
+    if (value === undefined) {
+      if (length === undefined || length === this.base?.length || length > 0 && this.base === null) return null;
+      return this.forget(length);
+    }
+    if (value === this.base) return null;
+    this.base = value;
     this.place = "";
-    return now;
+    return value;
+  }
+
+  /** Knows no longer what stands there, only how long it is. @param {number} length */
+  forget(length) {
+    this.base = length > 0 ? null : "";
+    this.place = "";
+    return "";
   }
 }

@@ -5,7 +5,7 @@
 // that has the focus.
 
 import { el } from "../assets/dom.js";
-import { Ledger, unfinished, unknown } from "./edit.js";
+import { Ledger, unfinished } from "./edit.js";
 import { fromPage } from "./geometry.js";
 
 /** @typedef {import("./geometry.js").Shot} Shot */
@@ -107,7 +107,7 @@ export class Fields {
   caret(m) {
     const entry = this.entries.get(m.id);
     if (!entry) return;
-    const value = entry.ledger.hear(m.value, m.length, m.seq ?? this.seq);
+    const value = entry.ledger.hear(m.masked ? undefined : m.value, m.length, m.seq ?? this.seq);
     if (value === null || this.composing && entry === this.active) return;
     this.show(entry, value, m.selection);
   }
@@ -116,16 +116,16 @@ export class Fields {
   add(field) {
     const control = make(field);
     const text = !pickers.has(field.kind);
-    const value = valueOf(field);
+    const told = field.masked ? undefined : field.value;
     /** @type {Entry} */
-    const entry = { field, control, text, ledger: new Ledger(field.id, value) };
+    const entry = { field, control, text, ledger: new Ledger(field.id, told, field.length) };
     if (text) this.listenToText(entry, /** @type {HTMLInputElement} */ (control));
     else control.addEventListener("change", () => this.choose(entry));
     control.addEventListener("focus", () => this.gained(entry));
     control.addEventListener("blur", () => this.lost(entry));
     this.entries.set(field.id, entry);
     this.refresh(entry, field);
-    if (text && !field.masked) control.value = value;
+    if (text) control.value = told ?? "";
     this.layer.append(control);
   }
 
@@ -167,14 +167,13 @@ export class Fields {
     }
     control.readOnly = Boolean(field.readonly);
     if (entry === this.active && (this.composing || entry.ledger.pending)) return;
-    const value = entry.ledger.hear(field.masked ? undefined : field.value, field.length ?? 0);
+    const value = entry.ledger.hear(field.masked ? undefined : field.value, field.length);
     if (value !== null) this.show(entry, value, field.selection);
   }
 
   /** @param {Entry} entry @param {string} value @param {[number, number]} [selection] */
   show(entry, value, selection) {
     const control = /** @type {HTMLInputElement} */ (entry.control);
-    if (entry.field.masked && entry !== this.active) return; // told by its length alone
     if (control.value !== value) control.value = value;
     if (selection && entry === this.active) control.setSelectionRange(selection[0], selection[1]);
     entry.ledger.place = selection ? selection.join() : entry.ledger.place;
@@ -192,7 +191,7 @@ export class Fields {
     const { active } = this;
     if (!active?.text || this.composing || document.activeElement !== active.control) return;
     const control = /** @type {HTMLInputElement} */ (active.control);
-    if (control.value === active.ledger.base) this.tell(active);
+    if (control.value === active.ledger.base && control.value !== "") this.tell(active);
   }
 
   /** @param {Entry} entry */
@@ -210,9 +209,6 @@ export class Fields {
   /** @param {Entry} entry */
   gained(entry) {
     this.active = entry;
-    if (entry.text && entry.field.masked) {
-      entry.control.value = entry.ledger.base = unknown.repeat(entry.field.length ?? 0);
-    }
     if (!this.steering) {
       this.wanted = { id: entry.field.id, t: performance.now() };
       this.ears.send({ t: "focus", id: entry.field.id });
@@ -224,10 +220,7 @@ export class Fields {
   lost(entry) {
     this.composing = false;
     if (entry.text) this.tell(entry);
-    if (entry.field.masked) {
-      entry.ledger.base = unknown.repeat(entry.control.value.length);
-      entry.control.value = "";
-    }
+    if (entry.field.masked) entry.control.value = entry.ledger.forget(Math.max(entry.control.value.length, entry.field.length ?? 0));
     if (this.active !== entry) return;
     this.active = null;
     if (this.steering) return;
@@ -269,9 +262,6 @@ export class Fields {
     try { /** @type {HTMLInputElement} */ (control).showPicker?.(); } catch { /* wants a tap of its own, and is under the finger */ }
   }
 }
-
-/** @param {any} field */
-const valueOf = (field) => field.masked || field.value === undefined ? unknown.repeat(field.length ?? 0) : field.value;
 
 /** @param {string} kind */
 const named = (kind) => ({ password: "Password", otp: "One-time code", select: "Choice", file: "File", editable: "Text", textarea: "Text" })[kind] ?? "Field";

@@ -22,9 +22,11 @@ let resuming = false;
 /** What the door said of the time, so that a wrong clock here does no harm. */
 let skew = 0;
 
-const drives = () => known.line === "live" && known.state?.driver === "you" && known.state.can_drive !== false;
+const drives = () => known.line === "live" && known.state?.can_drive === true;
+/** Whether the agent can be asked to let go. */
+const mayTake = () => known.state?.driver === "agent" && hello?.you?.mode === "drive";
 /** What an action is meant for: a page that missed the end of it must not act on what came after. */
-const aim = () => known.state?.handoff?.id ?? `g${known.state?.session?.generation ?? 0}`;
+const aim = () => known.state?.handoff?.id ?? "";
 
 /** @param {object} message */
 function send(message) {
@@ -95,12 +97,20 @@ const line = new Line(`${path}/ws`, {
   gone(why) {
     if (known.line === "ended") return;
     stage.hands.cancel();
-    if (why === "broken" || why === "expired") return end(why);
-    known.line = "lost";
+    switch (why) {
+      case "expired": case "crowded": return end(why);
+      // Whoever sits at the same machine is let in without a token.
+      case "refused": return void enter("");
+      case "waiting":
+        known.standing = "waiting";
+        waitTimer = window.setTimeout(() => line.connect(), 2000);
+        break;
+      default:
+        known.line = known.line === "live" || known.framed ? "lost" : known.line;
+        if (line.tries > 2) known.standing = known.standing === "waiting" ? "waiting" : known.framed ? "in" : "offline";
+        line.again();
+    }
     render();
-    // A line that was refused says nothing of why: ask.
-    if (why === "lost") line.again();
-    else void enter("");
   },
 });
 
@@ -109,8 +119,6 @@ function hear(m) {
   switch (m.t) {
     case "hello":
       hello = m;
-      if (resuming) act("resume");
-      resuming = false;
       break;
     case "state": return heard(m);
     case "fields":
@@ -119,7 +127,6 @@ function hear(m) {
     case "caret": return fields?.caret(m);
     case "clip": return void clip(m.text);
     case "note": return chrome.toast(m.text);
-    case "download": case "photo": return fetchFile(m.url);
     case "end": return end(m.reason);
   }
 }
@@ -128,9 +135,15 @@ function hear(m) {
 function heard(state) {
   const before = known.state;
   if (typeof state.now === "number") skew = state.now - Date.now();
+  // A hand-off that is over is told of until the next one; nothing is asked by it.
+  if (state.handoff && (state.handoff.status ?? "RUNNING") !== "RUNNING") state.handoff = null;
   known.state = state;
+  if (resuming && state.handoff) {
+    resuming = false;
+    act("resume");
+  }
   if (before?.handoff?.version !== state.handoff?.version) settled();
-  if (before?.driver === "you" && state.driver !== "you") {
+  if (before?.can_drive && !state.can_drive) {
     stage.hands.cancel();
     fields?.clear();
     keyboard.input.blur();
@@ -156,9 +169,9 @@ function settled() {
   clearTimeout(askedTimer);
 }
 
-function done() {
+function done(anyway = false) {
   known.asked = true;
-  act("done");
+  act("done", anyway ? { anyway } : {});
   askedTimer = window.setTimeout(() => { settled(); render(); }, 15_000);
   render();
 }
@@ -205,28 +218,31 @@ function show(id) {
 }
 
 function render() {
-  chrome.render(screenOf(known), known.state, skew);
+  chrome.render(screenOf(known), known.state, skew, mayTake());
 }
 
-/** Claims the link, or asks how we stand, and goes on from there. @param {string} withToken */
+/** Claims the link, with its token or as the user of the same machine, and goes on from there. @param {string} withToken */
 async function enter(withToken) {
   clearTimeout(waitTimer);
   const answer = await claim(path, withToken);
   known.standing = answer.standing;
-  known.number = answer.number;
-  const later = (/** @type {number} */ ms) => { waitTimer = window.setTimeout(() => enter(""), ms); };
+  known.number = answer.number ?? known.number;
   switch (answer.standing) {
     case "in":
+      if (known.line === "claiming" && line.tries === 0) line.connect();
+      else line.again();
       if (known.line === "claiming") known.line = "connecting";
-      if (line.tries > 0) line.again();
-      else { line.tries++; line.connect(); }
       break;
-    case "waiting": later(2000); break;
+    case "waiting":
+      waitTimer = window.setTimeout(() => line.connect(), 2000);
+      break;
     case "offline":
       // Nobody answered, so the token has not been used, as far as anybody can tell.
       waitTimer = window.setTimeout(() => enter(withToken), 2000);
       break;
-    case "slow": later(60_000); break;
+    case "slow":
+      waitTimer = window.setTimeout(() => enter(withToken), 60_000);
+      break;
   }
   render();
 }
@@ -237,7 +253,7 @@ async function upload(id, files) {
   for (const f of files) body.append("file", f, f.name);
   chrome.toast("Uploading…");
   try {
-    const res = await fetch(`${path}/upload?field=${encodeURIComponent(id)}&h=${encodeURIComponent(aim())}`, { method: "POST", body, credentials: "same-origin" });
+    const res = await fetch(`${path}/upload?h=${encodeURIComponent(aim())}${id ? `&field=${encodeURIComponent(id)}` : ""}`, { method: "POST", body, credentials: "same-origin" });
     const said = res.ok ? null : await res.json().catch(() => null);
     chrome.toast(res.ok ? "Uploaded." : said?.details ?? "That could not be uploaded.");
   } catch {
@@ -265,10 +281,32 @@ async function paste() {
   }
 }
 
-/** @param {string} url */
-function fetchFile(url) {
-  const at = new URL(url, location.href);
-  if (at.origin === location.origin) location.assign(at);
+/** Saves something on this device. @param {string} href @param {string} name */
+function save(href, name) {
+  const a = document.createElement("a");
+  a.href = href;
+  a.download = name;
+  a.click();
+}
+
+/** A picture of what is seen, made here: nobody else gets it. */
+function photo() {
+  picture.canvas.toBlob((blob) => {
+    if (!blob) return chrome.toast("There is no picture yet.");
+    const href = URL.createObjectURL(blob);
+    save(href, "tapin.png");
+    setTimeout(() => URL.revokeObjectURL(href), 60_000);
+  });
+}
+
+/** Opens the line anew after an end. */
+function reopen() {
+  known.line = "connecting";
+  known.standing = "in";
+  known.end = undefined;
+  known.state = null;
+  line.connect();
+  render();
 }
 
 function tellView() {
@@ -302,21 +340,25 @@ const does = {
   extend: () => { act("extend", { minutes: 15 }); chrome.toast("15 more minutes."); },
   copy: () => void send({ t: "copy" }),
   paste: () => void paste(),
-  photo: () => act("photo"),
-  more: () => withSheets((s) => s.more(known.state, does)),
+  photo,
+  more: () => withSheets((s) => s.more(known.state, mayTake(), does)),
   ask: () => withSheets((s) => s.wanted(known.state)),
   tabs: () => withSheets((s) => s.tabsSheet(known.state ?? {}, act)),
-  downloads: () => withSheets((s) => s.downloadsSheet(known.state ?? {}, act)),
-  done: () => withSheets((s) => s.confirmDone(done)),
+  downloads: () => withSheets((s) => s.downloadsSheet(known.state ?? {}, (id) => save(`${path}/download/${encodeURIComponent(id)}`, ""))),
+  done: () => withSheets((s) => s.confirmDone(done, known.state?.handoff?.attempts > 1)),
   abort: () => withSheets((s) => s.confirm("Abort this hand-off?", "The agent is told that you declined, the login is saved and the browser closes.", "Abort", () => act("abort"))),
-  end: () => withSheets((s) => s.confirm("End this session?", "What can be saved is saved, and the browser closes.", "End now", () => act("end"))),
+  end: () => { act("end"); end("left"); },
   zoom: () => stage.zoomBy(stage.view.zoom > 1.05 ? 1 / stage.view.zoom : 2),
-  resume: () => { resuming = true; known.line = "connecting"; known.state = null; line.connect(); render(); },
-  restart: () => location.reload(),
+  resume() {
+    if (line.open) return act("resume");
+    resuming = true;
+    reopen();
+  },
+  watch: reopen,
   stop_countdown: () => act("cancel_countdown"),
 };
 chrome.listen(does);
-holdable(find("#done"), { held: done, asked: does.done });
+holdable(find("#done"), { held: () => done(), asked: does.done });
 
 for (const kind of ["resize", "scroll"]) window.visualViewport?.addEventListener(kind, fit);
 addEventListener("resize", fit);
@@ -335,4 +377,5 @@ document.documentElement.classList.toggle("mouse", matchMedia("(hover: hover) an
 
 fit();
 render();
-void enter(token);
+if (token) void enter(token);
+else line.connect(); // a page that was loaded again is known by its cookie

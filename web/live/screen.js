@@ -27,11 +27,10 @@ import { ends } from "./words.js";
 export function screenOf(k) {
   const curtain = curtainOf(k);
   const s = k.state;
-  const drives = Boolean(s) && s.driver === "you" && s.can_drive !== false;
   return {
     curtain,
     dim: k.line === "lost",
-    bar: curtain || !s ? "none" : drives ? "you" : "watch",
+    bar: curtain || !s ? "none" : s.can_drive ? "you" : "watch",
     banner: curtain ? null : bannerOf(k),
   };
 }
@@ -41,6 +40,7 @@ function curtainOf(k) {
   if (k.line === "ended") return ends[k.end ?? ""] ?? ends.stopped;
   switch (k.standing) {
     case "waiting":
+      if (k.number === undefined) return { ...ends.moved, text: "Another device has this link. To move it here, open the link in your message once more." };
       return {
         kind: "number", number: k.number, title: "Is this you?",
         text: "Another device has this link. To move it here, confirm this number in your chat, or run",
@@ -76,7 +76,6 @@ function bannerOf(k) {
 /** What the header says is wanted. @param {any} state @returns {{title: string, text: string}} */
 export function ask(state) {
   const h = state?.handoff;
-  if (h) return { title: want(h.reason, h.site), text: h.instruction || h.task || "" };
-  if (state?.driver === "you") return { title: "You have the browser", text: "Say done when the agent may go on." };
-  return { title: state?.driver === "other" ? "Someone else is driving" : "The agent is driving", text: "You are watching." };
+  if (h) return { title: want(h.reason, h.site), text: state.driver === "other" ? "Someone else is at it right now." : h.instruction || h.task || "" };
+  return { title: "The agent is driving", text: "You are watching." };
 }

@@ -11,11 +11,15 @@ export { Asker } from "./asker.js";
 
 /** @typedef {import("./asker.js").Do} Do */
 
-/** @param {() => void} done */
-export function confirmDone(done) {
+/** @param {(anyway: boolean) => void} done @param {boolean} again whether a check did not hold before */
+export function confirmDone(done, again) {
   openSheet({
-    name: "done", title: "Hand back to the agent?", text: "It gets the browser as it is now and carries on.", dismissed: () => {},
-    actions: [{ label: "Not yet", does: () => {} }, { label: "Done", tone: "main", does: done, id: "confirm-done" }],
+    name: "done", title: "Hand back to the agent?", dismissed: () => {},
+    text: again ? "The page did not look done. It is checked once more, or you decide without." : "It gets the browser as it is now and carries on.",
+    actions: [
+      again ? { label: "Done anyway", does: () => done(true) } : { label: "Not yet", does: () => {} },
+      { label: "Done", tone: "main", does: () => done(false), id: "confirm-done" },
+    ],
   });
 }
 
@@ -38,26 +42,26 @@ export function wanted(state) {
   openSheet({ name: "ask", title, text, body: [el("dl", {}, ...rows)], dismissed: () => {}, actions: [{ label: "OK", tone: "main", does: () => {} }] });
 }
 
-/** @param {any} state @param {Record<string, () => void>} does */
-export function more(state, does) {
-  const drives = state?.driver === "you", h = state?.handoff;
+/** @param {any} state @param {boolean} may take over @param {Record<string, () => void>} does */
+export function more(state, may, does) {
+  const drives = Boolean(state?.can_drive), h = state?.handoff;
   /** @type {import("../assets/sheet.js").Action[]} */
   const actions = [];
   const add = (/** @type {string} */ id, /** @type {string} */ label, /** @type {string} */ sign, hint = "", /** @type {"plain" | "danger"} */ tone = "plain") =>
     actions.push({ label, icon: sign, tone, hint, id, does: () => does[id]() });
-  if (!drives && state?.can_drive !== false) add("takeover", "Take over now", "hand", "The agent waits until you are done");
-  if (h) add("extend", "15 more minutes", "plus");
+  if (may) add("takeover", "Take over now", "hand", "The agent waits until you are done");
+  if (h && drives) add("extend", "15 more minutes", "plus");
   if (h && drives) add("later", "Later", "moon", "Keeps your place and reminds you");
   if (drives) {
     add("forward", "Forward", "forward");
     add("copy", "Copy", "copy", "What is selected on the page");
     add("paste", "Paste", "paste");
-    add("photo", "Screenshot", "camera");
   }
+  add("photo", "Screenshot", "camera", "Saved on this phone only");
   if (state?.downloads?.length) add("downloads", `Downloads (${state.downloads.length})`, "download");
   add("zoom", "Zoom in or out", "zoom");
-  if (h) add("abort", "Abort", "close", "Tell the agent that you will not do this", "danger");
-  else if (drives) add("end", "End now", "close", "Close the browser", "danger");
+  add("end", "Leave", "leave", h ? "It waits for you until the time is over" : "Stop watching");
+  if (h && drives) add("abort", "Abort", "close", "Tell the agent that you will not do this", "danger");
   openSheet({ name: "more", title: "More", menu: true, actions, dismissed: () => {} });
 }
 
@@ -73,14 +77,14 @@ export function tabsSheet(state, act) {
   return sheet;
 }
 
-/** What has been downloaded. @param {any} state @param {Do} act */
-export function downloadsSheet(state, act) {
-  const said = /** @type {Record<string, string>} */ ({ running: "Downloading", done: "Ready", failed: "Failed", cancelled: "Stopped" });
+/** What has been downloaded. @param {any} state @param {(id: string) => void} fetch */
+export function downloadsSheet(state, fetch) {
+  const said = /** @type {Record<string, string>} */ ({ in_progress: "Downloading", completed: "Ready", canceled: "Stopped" });
   return openSheet({
     name: "downloads", title: "Downloads", menu: true, dismissed: () => {},
     actions: (state.downloads ?? []).map((/** @type {any} */ d) => ({
       label: d.name, icon: "download", hint: [said[d.state] ?? d.state, d.bytes ? size(d.bytes) : ""].filter(Boolean).join(" · "),
-      does: () => { if (d.state === "done") act("download", { id: d.id }); },
+      does: () => { if (d.state === "completed") fetch(d.id); },
     })),
   });
 }

@@ -1,7 +1,7 @@
 // @ts-check
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { apply, change, Ledger, strokes, unfinished, unknown } from "../live/edit.js";
+import { apply, change, Ledger, strokes, unfinished } from "../live/edit.js";
 import { property } from "./chance.js";
 
 test("a change turns the one text into the other", property((c) => {
@@ -57,6 +57,7 @@ test("however slow the line, phone and page agree in the end", property((c) => {
   const arrive = () => {
     const e = out.shift();
     if (!e) return;
+    assert.equal(typeof e.base, "string");
     remote = mask(apply(remote, change(e.base, e.value, e.selection[1])));
     if (mask(e.value) !== remote) remote = mask(e.value);
     back.push({ value: remote, seq: e.seq });
@@ -81,14 +82,20 @@ test("however slow the line, phone and page agree in the end", property((c) => {
   assert.equal(ledger.pending, false);
 }));
 
-test("a masked field is known by its length alone", () => {
-  const l = new Ledger("p", unknown.repeat(3));
+test("a masked field is known by its length alone, and the first edit replaces it", () => {
+  const l = new Ledger("p", undefined, 3);
   assert.equal(l.hear(undefined, 3), null);
-  assert.equal(l.hear(undefined, 5), unknown.repeat(5));
-  const e = l.tell(`${unknown.repeat(5)}x`, [6, 6], () => 1);
-  assert.equal(e?.base, unknown.repeat(5));
+  assert.equal(l.hear(undefined, 5), null, "it is not known either way");
+  assert.equal(l.tell("", [0, 0], () => 9), null, "a tap into it tells nothing");
+  const e = l.tell("x", [1, 1], () => 1);
+  assert.equal(e?.base, null);
   assert.equal(l.hear(undefined, 2), null, "an older report while an edit is on its way");
-  assert.equal(l.hear(undefined, 6, 1), null, "the same length: what was typed stays");
+  assert.equal(l.hear(undefined, 1, 1), null, "the same length: what was typed stays");
+  assert.equal(l.tell("xy", [2, 2], () => 2)?.base, "x");
+  assert.equal(l.hear(undefined, 1, 2), "", "the page cut it: nobody knows what stands there");
+  assert.equal(l.tell("z", [1, 1], () => 3)?.base, null);
+  assert.equal(l.hear(undefined, 0, 3), "", "the page emptied it");
+  assert.equal(l.tell("q", [1, 1], () => 4)?.base, "");
 });
 
 test("nothing is told twice", () => {

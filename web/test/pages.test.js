@@ -77,7 +77,7 @@ test("the token leaves the address, is shown once, and is in no request's addres
   await s.page.goBack().catch(() => null);
   await s.page.goto(`${site.url}/live/${s.id}`);
   await s.page.waitForSelector('[data-bar="you"]', { state: "attached" });
-  assert.deepEqual(s.heard.claims, [{ token: "the-token" }, {}]);
+  assert.deepEqual(s.heard.claims, [{ token: "the-token" }], "the cookie is enough");
   for (const url of s.asked) assert.ok(!url.includes("the-token"));
   assert.equal(await s.page.evaluate(() => localStorage.length + sessionStorage.length), 0);
   await s.close();
@@ -169,7 +169,7 @@ test("a password is typed, never shown, and not kept", async () => {
   await s.page.keyboard.press("End");
   await s.page.keyboard.type("s3cret-x");
   await s.until(() => s.sent("edit").at(-1)?.value.endsWith("s3cret-x"));
-  assert.match(s.sent("edit").at(-1).value, /^\uE000{13}s3cret-x$/);
+  assert.deepEqual(s.sent("edit").slice(0, 2).map((e) => [e.base, e.value]), [[null, "s"], ["s", "s3"]], "what stood there is replaced");
   assert.deepEqual(await field.evaluate((e) => [getComputedStyle(e).webkitTextFillColor, e.getAttribute("type"), e.getAttribute("autocomplete")]), ["rgba(0, 0, 0, 0)", "password", "one-time-code"]);
   await s.page.locator("#keyboard-button").focus();
   await s.until(() => s.sent("blur").length === 1);
@@ -291,7 +291,7 @@ test("who watches sends no input, and may take over", async () => {
   await s.page.keyboard.press("a");
   await s.page.locator("#takeover").click();
   await s.until(() => s.sent("do").length === 1);
-  assert.deepEqual([s.sent("do")[0].a, s.sent("do")[0].h], ["takeover", "g1"]);
+  assert.deepEqual([s.sent("do")[0].a, s.sent("do")[0].h], ["takeover", ""]);
   assert.equal(s.sent("ptr").length + s.sent("key").length + s.sent("text").length, 0);
   await s.close();
 });
@@ -321,10 +321,11 @@ test("a broken line keeps the picture, dimmed, and comes back by itself", async 
 test("a second device shows its number and goes in when it may", async () => {
   const s = await open("number", { until: ".number" });
   assert.equal(await s.page.locator(".number").getAttribute("aria-label"), "Your number is 47");
+  await s.until(() => s.heard.refused > 1, "it asks again by its socket");
   scenarios.number.claim = 200;
   scenarios.number.state = scenarios.driving.state;
   await s.page.waitForSelector('[data-bar="you"]', { state: "attached" });
-  assert.deepEqual(s.heard.claims.at(-1), {}, "the token is not shown again");
+  assert.deepEqual(s.heard.claims, [{ token: "the-token" }], "the token is not shown again");
   await s.close();
 });
 
@@ -371,7 +372,7 @@ test("a server's sign-in is sent and forgotten", async () => {
   await s.page.locator("dialog").getByLabel("Password").fill("s3cret-y");
   await s.page.keyboard.press("Enter");
   await s.until(() => s.sent("do").length === 1);
-  assert.deepEqual([s.sent("do")[0].user, s.sent("do")[0].password], ["me", "s3cret-y"]);
+  assert.deepEqual([s.sent("do")[0].username, s.sent("do")[0].password], ["me", "s3cret-y"]);
   assert.equal(await s.page.locator("input[type=password]:not(#fields *)").count(), 0);
   await s.close();
 });
