@@ -100,7 +100,7 @@ screenshots: setup web/node_modules ## every state of the pages into bin/screens
 	@SCALE=2 node web/dev/screenshots.js docs/img $(SHOTS)
 	@$(GO) run ./web/dev shrink docs/img
 
-SHOTS := driving keyboard code watching countdown again number finished more permission laptop console console-laptop
+SHOTS := again code console console-dark console-laptop driving driving-dark finished keyboard laptop laptop-dark more more-dark number permission watching
 
 # Pinned, for tests only; nothing of it is shipped.
 web/node_modules: web/package.json web/package-lock.json

@@ -59,3 +59,9 @@ export function ago(at, now) {
   if (min < 14 * 24 * 60) return `${Math.round(min / 1440)} days ago`;
   return new Date(then).toLocaleDateString("en", { day: "numeric", month: "short", year: now - then > 300 * 864e5 ? "numeric" : undefined });
 }
+
+/** What the door says of a failure, as a person would. @param {string} [text] @param {string} [hint] */
+export function sentence(text = "", hint = "") {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return [first && !/[.!?]$/.test(first) ? `${first}.` : first, hint].filter(Boolean).join(" ");
+}

@@ -6,7 +6,7 @@ import { claim, takeToken } from "../assets/claim.js";
 import { el, find, icon, say } from "../assets/dom.js";
 import { openSheet } from "../assets/sheet.js";
 import { Line } from "../assets/socket.js";
-import { left } from "../assets/words.js";
+import { left, sentence } from "../assets/words.js";
 import { devices, history as past, inbox, logins, sessions } from "./cards.js";
 
 const token = takeToken(location, history);
@@ -59,7 +59,7 @@ function hear(m) {
     case "note":
       waiting.get(m.seq)?.removeAttribute("aria-busy");
       waiting.delete(m.seq);
-      return toast(m.text);
+      return toast(sentence(m.text));
     case "end":
       line.close();
       return curtain("Signed out", "Run tapin console for a new sign-in.");

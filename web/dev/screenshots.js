@@ -72,7 +72,7 @@ let taken = 0;
 for (const s of shots) {
   for (const scheme of s.both ? /** @type {const} */ (["light", "dark"]) : /** @type {const} */ (["light"])) {
     const name = `${s.name}${scheme === "dark" ? "-dark" : ""}`;
-    if (only.length && !only.includes(s.name) && !only.includes(name)) continue;
+    if (only.length && !only.includes(name)) continue;
     const context = await browser.newContext({ ...phone, ...s.on, deviceScaleFactor: s.on === laptop ? 1 : Number(process.env.SCALE ?? 3), colorScheme: scheme });
     const page = await context.newPage();
     page.on("pageerror", (e) => console.error(`${name}: ${e.message}`));

@@ -87,7 +87,7 @@ export class Chrome {
         : el("span", { class: "badge" }, icon(curtainIcons[c.kind] ?? "clock"));
     const text = c.text || c.kind === "number" ? el("p", {}, c.text, c.kind === "number" ? el("code", {}, `tapin device ${String(c.number ?? "").padStart(2, "0")}`) : null) : null;
     find("#curtain-card").replaceChildren(badge, el("h1", {}, c.title), ...(text ? [text] : []),
-      ...(c.action ? [el("button", { type: "button", class: "button main wide", "data-do": c.action[1] }, c.action[0])] : []));
+      ...(c.action ? [el("button", { type: "button", class: `button wide ${c.kind === "good" ? "plain" : "main"}`, "data-do": c.action[1] }, c.action[0])] : []));
   }
 
   /** @param {Screen["banner"]} b @param {number} attempts */

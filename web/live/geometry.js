@@ -33,6 +33,20 @@ export function baseScale(rest, picture) {
 /** @param {Size} picture @returns {View} */
 export const atRest = (picture) => ({ zoom: 1, cx: picture.width / 2, cy: picture.height / 2 });
 
+/** Below this the text of a page is too small to read. */
+export const legible = 0.6;
+
+/**
+ * How a page is first shown: whole, or, where it would be too small to read,
+ * filling the stage from the top of the page's middle, where forms are.
+ * @param {Size} stage @param {number} base @param {Size} picture @returns {View}
+ */
+export function opening(stage, base, picture) {
+  if (base >= legible) return settle(atRest(picture), stage, base, picture);
+  const cover = Math.max(stage.width / picture.width, stage.height / picture.height);
+  return settle({ zoom: Math.min(cover, 0.9) / base, cx: picture.width / 2, cy: 0 }, stage, base, picture);
+}
+
 /**
  * The nearest view that shows no more emptiness than it must.
  * @param {View} view @param {Size} stage @param {number} base @param {Size} picture @returns {View}

@@ -5,6 +5,7 @@ import { claim, linkOf, takeToken } from "../assets/claim.js";
 import { find } from "../assets/dom.js";
 import { holdable } from "../assets/hold.js";
 import { Line } from "../assets/socket.js";
+import { sentence } from "../assets/words.js";
 import { Chrome } from "./chrome.js";
 import { Keyboard } from "./keyboard.js";
 import { Picture } from "./picture.js";
@@ -126,7 +127,7 @@ function hear(m) {
       return fields?.update(m, picture.shown);
     case "caret": return fields?.caret(m);
     case "clip": return void clip(m.text);
-    case "note": return chrome.toast(m.text);
+    case "note": return chrome.toast(sentence(m.text, m.hint));
     case "end": return end(m.reason);
   }
 }

@@ -2,7 +2,7 @@
 // The stage: where the picture lies on the glass, and what hands do there. It
 // holds the view and puts it on screen in one transform.
 
-import { atRest, baseScale, nearest, pan, pinch, placeOf, reveal, settle, toPage, toPicture, within, zoomAbout } from "./geometry.js";
+import { baseScale, legible, nearest, opening, pan, pinch, placeOf, reveal, settle, toPage, toPicture, within, zoomAbout } from "./geometry.js";
 import { Hands } from "./gestures.js";
 import { held } from "./keyboard.js";
 
@@ -19,9 +19,6 @@ import { held } from "./keyboard.js";
  * @property {(target: EventTarget | null) => boolean} owned whether a control has the event for itself
  * @property {(mouse: boolean) => void} touched
  * @property {() => void} moved the view is another */
-
-/** Below this the text of a page is too small to read, and two taps come nearer. */
-const legible = 0.75;
 
 export class Stage {
   /** @param {HTMLElement} box @param {HTMLElement} plane what is moved @param {Ears} ears */
@@ -66,7 +63,7 @@ export class Stage {
       if (old && first) this.hands.cancel();
       this.view = old && !first
         ? { ...this.view, cx: (this.view.cx / old.width) * shot.width, cy: (this.view.cy / old.height) * shot.height }
-        : atRest(shot);
+        : opening(this.size, this.base, shot);
     }
     this.plane.style.width = `${shot.width}px`;
     this.plane.style.height = `${shot.height}px`;

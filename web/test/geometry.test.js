@@ -38,6 +38,19 @@ test("at rest the whole picture is seen, with its aspect, as large as it goes", 
   near(Math.max((b.x - a.x) / rest.width, (b.y - a.y) / rest.height), 1, "fill");
 }));
 
+test("a page opens whole, or large enough to be read", property((c) => {
+  const { rest, shot, base } = scene(c);
+  const view = g.opening(rest, base, shot);
+  assert.deepEqual(view, g.settle(view, rest, base, shot));
+  const k = base * view.zoom;
+  if (base >= g.legible) near(view.zoom, 1, "whole");
+  else {
+    const cover = Math.max(rest.width / shot.width, rest.height / shot.height);
+    near(k, Math.max(base, Math.min(cover, 0.9)), "as large as fills, and no larger than life");
+    near(g.placeOf(view, rest, base).y, Math.max(0, (rest.height - shot.height * k) / 2), "from its top");
+  }
+}));
+
 test("a settled view shows no emptiness that it need not, and settling it again changes nothing", property((c) => {
   const { stage, shot, base, view } = scene(c);
   const again = g.settle(view, stage, base, shot);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { standingOf } from "../assets/claim.js";
-import { ago, hostParts, left, leftAloud, want } from "../assets/words.js";
+import { ago, hostParts, left, leftAloud, sentence, want } from "../assets/words.js";
 import { headerBytes, readFrame } from "../live/frame.js";
 import { ask, screenOf } from "../live/screen.js";
 import { chance, property } from "./chance.js";
@@ -72,6 +72,12 @@ test("the part of an address that says whose it is stands out, and nothing else"
     ["https://notbank.example", "bank.example", ["", "notbank.example", ""]],
     ["http://127.0.0.1:80", "", ["", "127.0.0.1", ":80"]],
   ])) assert.deepEqual(hostParts(origin, registrable), parts);
+});
+
+test("a failure is said in a sentence", () => {
+  assert.equal(sentence("the agent drives now", "Take over first."), "The agent drives now. Take over first.");
+  assert.equal(sentence("Done."), "Done.");
+  assert.equal(sentence(), "");
 });
 
 test("time is said shortly", () => {
