@@ -125,6 +125,13 @@ export function pinch(view, from, to, stage, base, picture) {
   return zoomAbout(view, before > 1 ? apart(to) / before : 1, mid(from), mid(to), stage, base, picture);
 }
 
+/** The least rectangle around some; null around none. @param {Rect[]} rects @returns {Rect | null} */
+export function around(rects) {
+  if (!rects.length) return null;
+  const x = Math.min(...rects.map((r) => r.x)), y = Math.min(...rects.map((r) => r.y));
+  return { x, y, width: Math.max(...rects.map((r) => r.x + r.width)) - x, height: Math.max(...rects.map((r) => r.y + r.height)) - y };
+}
+
 /**
  * A view in which a field can be read and is wholly to be seen, changed no more
  * than that takes.

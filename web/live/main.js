@@ -7,6 +7,7 @@ import { holdable } from "../assets/hold.js";
 import { Line } from "../assets/socket.js";
 import { sentence } from "../assets/words.js";
 import { Chrome } from "./chrome.js";
+import { around } from "./geometry.js";
 import { Keyboard } from "./keyboard.js";
 import { Picture } from "./picture.js";
 import { screenOf } from "./screen.js";
@@ -124,7 +125,7 @@ function hear(m) {
     case "state": return heard(m);
     case "fields":
       lastFields = m;
-      return fields?.update(m, picture.shown);
+      return laid();
     case "caret": return fields?.caret(m);
     case "clip": return void clip(m.text);
     case "note": return chrome.toast(sentence(m.text, m.hint));
@@ -197,13 +198,22 @@ async function furnish() {
       keysUp: () => keyboard.soft,
       keep: () => keyboard.keep(),
     });
-    if (lastFields) fields.update(lastFields, picture.shown);
+    laid();
     if (known.state && known.line === "live") asker.update(known.state);
   } catch {
     setTimeout(furnish, 2000); // the connection broke; it is tried again
   } finally {
     furnishing = false;
   }
+}
+
+/** Lays the controls over the fields, and opens a page where they are. */
+function laid() {
+  const { shown } = picture;
+  if (!lastFields || !fields) return;
+  fields.update(lastFields, shown);
+  const box = shown && around(lastFields.fields.map((/** @type {any} */ f) => fields?.rect(f.id, shown)).filter(Boolean));
+  if (box) stage.aim(box);
 }
 
 /** @param {(s: typeof import("./sheets.js")) => void} open */

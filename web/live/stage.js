@@ -35,6 +35,8 @@ export class Stage {
     this.view = { zoom: 1, cx: 0, cy: 0 };
     /** @type {import("./geometry.js").View | null} where it was before a field was shown */
     this.before = null;
+    /** Whether the view is as it opened, so that it may still be put where the fields are. */
+    this.fresh = true;
     this.hands = new Hands(this.target(), {
       after: (ms, then) => window.setTimeout(then, ms), stop: (id) => window.clearTimeout(id),
       frame: (then) => window.requestAnimationFrame(then), unframe: (id) => window.cancelAnimationFrame(id),
@@ -61,6 +63,7 @@ export class Stage {
     if (same && !first) return false;
     if (!old || old.width !== shot.width || old.height !== shot.height || first) {
       if (old && first) this.hands.cancel();
+      if (!old || first) this.fresh = true;
       this.view = old && !first
         ? { ...this.view, cx: (this.view.cx / old.width) * shot.width, cy: (this.view.cy / old.height) * shot.height }
         : opening(this.size, this.base, shot);
@@ -71,10 +74,18 @@ export class Stage {
     return true;
   }
 
+  /** Opens where the fields are, if nobody has moved the view yet. @param {Rect} rect around them */
+  aim(rect) {
+    if (!this.shot || !this.fresh) return;
+    this.fresh = false;
+    if (this.view.zoom > 1) this.put(reveal(this.view, rect, 0, this.size, this.base, this.shot));
+  }
+
   /** Shows a part of the picture so that it can be read. @param {Rect & {font: number}} rect */
   reveal(rect) {
     if (!this.shot) return;
     this.before ??= this.view;
+    this.fresh = false;
     this.put(reveal(this.view, rect, 15 / Math.max(rect.font, 1), this.size, this.base, this.shot), true);
   }
 
@@ -118,12 +129,14 @@ export class Stage {
         if (!this.shot) return { x: 0, y: 0 };
         const { view, left } = pan(this.view, by, this.size, this.base, this.shot);
         this.before = null;
+        this.fresh = false;
         this.put(view);
         const k = this.place.k * this.shot.scale;
         return { x: left.x / k, y: left.y / k };
       },
       pinch: (from, to) => {
         this.before = null;
+        this.fresh = false;
         if (this.shot) this.put(pinch(this.view, from, to, this.size, this.base, this.shot));
       },
       zoom: (at) => {

@@ -100,6 +100,15 @@ test("a field that has the focus is wholly on the stage, above the keyboard", pr
   if (b.y - a.y <= stage.height) assert.ok(a.y >= -1e-6 && b.y <= stage.height + 1e-6, `y ${a.y}…${b.y} of ${stage.height}`);
 }));
 
+test("what is around some rectangles holds each and touches the outermost", property((c) => {
+  const rects = Array.from({ length: c.int(1, 5) }, () => ({ x: c.real(-50, 900), y: c.real(-50, 900), width: c.real(0, 300), height: c.real(0, 300) }));
+  const box = g.around(rects);
+  assert.ok(box);
+  for (const r of rects) assert.ok(r.x >= box.x && r.y >= box.y && r.x + r.width <= box.x + box.width + 1e-9 && r.y + r.height <= box.y + box.height + 1e-9);
+  assert.ok(rects.some((r) => r.x === box.x) && rects.some((r) => r.y === box.y));
+  assert.equal(g.around([]), null);
+}));
+
 test("turning the phone and back shows the same place", property((c) => {
   const { rest, shot, base, view } = scene(c);
   const seen = g.settle(view, rest, base, shot);

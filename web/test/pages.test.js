@@ -142,6 +142,24 @@ test("controls lie over their fields and are never small enough for a phone to z
   await s.close();
 });
 
+test("a wide page opens on a phone large enough to read, where its fields are", async () => {
+  const s = await open("wide");
+  const stage = await s.page.locator("#stage").boundingBox(), picture = await s.page.locator("#picture").boundingBox();
+  assert.ok(stage && picture && picture.width > 1.5 * stage.width, `the picture is ${picture?.width} px wide`);
+  const box = await s.page.locator('#fields [data-kind="password"]').boundingBox();
+  assert.ok(box && box.x >= stage.x && box.x + box.width <= stage.x + stage.width);
+  // A page whose form stands at its side, on another tab.
+  const fields = shown["signin-wide"].fields.map((f) => ({ ...f, x: 20 }));
+  s.heard.ws?.send(frameOf(shown["signin-wide"], 50, 2));
+  await s.until(() => s.sent("ack").at(-1)?.number === 50);
+  s.say({ t: "fields", tab: "t2", n: 2, focus: null, fields });
+  await s.page.waitForFunction(() => {
+    const r = /** @type {Element} */ (document.querySelector('#fields [data-kind="password"]')).getBoundingClientRect();
+    return r.left >= 0 && r.right <= innerWidth;
+  });
+  await s.close();
+});
+
 test("what is typed arrives as edits from what was there, and a mask of the page is shown", async () => {
   const s = await open("driving");
   await s.page.locator('#fields [data-kind="email"]').tap();
