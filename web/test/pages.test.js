@@ -166,10 +166,10 @@ test("what is typed arrives as edits from what was there, and a mask of the page
   await s.page.keyboard.press("End");
   await s.page.keyboard.type("äb👍");
   await s.page.keyboard.press("Backspace");
-  await s.until(() => s.sent("edit").at(-1)?.value === "maria@example.comäb");
+  await s.until(() => s.sent("edit").at(-1)?.value === "owner@example.comäb");
   const edits = s.sent("edit");
   for (let i = 1; i < edits.length; i++) assert.deepEqual([edits[i].base, edits[i].seq], [edits[i - 1].value, edits[i - 1].seq + 1]);
-  assert.equal(edits[0].base, "maria@example.com");
+  assert.equal(edits[0].base, "owner@example.com");
   const last = edits.at(-1);
   s.say({ t: "caret", id: last.id, seq: last.seq - 1, value: "OLD", selection: [0, 0] });
   s.say({ t: "caret", id: last.id, seq: last.seq, value: "MASKED", selection: [3, 3] });
