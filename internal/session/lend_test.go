@@ -477,3 +477,37 @@ func TestARelayedTextIsTypedOnce(t *testing.T) {
 		return nil
 	})
 }
+
+func TestTheOwnerIsWarnedOnceBeforeASessionEnds(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	site, dir := browsertest.Site(t), place(t)
+	h := move(t, dir, site, session.Options{Timeout: 5*time.Minute + 2*time.Second})
+	s, err := h.host.Start(ctx, session.StartOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	warnings := func() int {
+		n := 0
+		events, _ := h.feed.Since(0, 1000)
+		for _, e := range events {
+			if e.Type == "session.expiring" && strings.Contains(string(e.Data), s.ID()) {
+				n++
+			}
+		}
+		return n
+	}
+	browsertest.Eventually(t, 20*time.Second, "the owner is warned", func() bool { return warnings() == 1 })
+	h.crash()
+	h = move(t, dir, site, session.Options{})
+	if _, err := h.host.Recover(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := warnings(); n != 1 {
+		t.Errorf("after a restart there are %d warnings", n)
+	}
+	if err := h.host.KeepUntil(ctx, s.ID(), time.Now().Add(5*time.Minute+2*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	browsertest.Eventually(t, 20*time.Second, "of the later deadline too", func() bool { return warnings() == 2 })
+}
