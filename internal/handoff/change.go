@@ -209,6 +209,10 @@ func (r *Room) carryOut(ctx context.Context, l *live, e Effect) error {
 		generation, err = stage.Unpark(ctx, rec.SessionID, rec.ID)
 		if err == nil {
 			rec.Generation = generation
+		} else if errors.Is(err, fault.SessionActive) {
+			// The agent has gone on elsewhere, and there is no room for a browser
+			// that it did not wait for.
+			_, err = stage.Close(ctx, rec.SessionID, "hand-off "+rec.ID+" was cancelled while it was parked")
 		}
 	case addEvidence:
 		err = r.deps.Evidence.AppendOnce(ctx, rec.RunID, "handoff", rec.ID, evidenceOf(*rec))

@@ -67,6 +67,7 @@ type Host struct {
 	log     *slog.Logger
 
 	news   chan event.Event // surprises that wait to be told
+	places chan place       // that wait to be written down
 	life   context.Context  //nolint:containedctx // the host's own life, which bounds starts and reconnects
 	stop   context.CancelFunc
 	starts sync.WaitGroup // those under way, and the one who tells news
@@ -105,7 +106,7 @@ func New(deps Deps, opts *Options) (*Host, error) {
 	h.rules = rules
 	h.life, h.stop = context.WithCancel(context.Background())
 	h.records = newRecords(deps.Home, deps.Pump)
-	h.news = make(chan event.Event, maxNews)
+	h.news, h.places = make(chan event.Event, maxNews), make(chan place, maxNews)
 	h.starts.Go(func() { h.tellNews(h.life) })
 	return h, nil
 }
@@ -143,11 +144,11 @@ func (h *Host) start(ctx context.Context, o StartOptions) (*Session, error) {
 	defer context.AfterFunc(h.life, cancel)()
 
 	now := time.Now().UTC()
-	rec := &record{
-		ID: id, Version: 1, State: stateStarting, Generation: 1, StartedAt: now, LastUsedAt: now, Deadline: now.Add(plan.timeout),
+	rec := &record{ID: id, facts: facts{
+		Version: 1, State: stateStarting, Generation: 1, StartedAt: now, LastUsedAt: now, Deadline: now.Add(plan.timeout),
 		Ref: browser.Ref{Provider: provider.Name(), ID: id + "-1"}, Look: plan.look,
 		Context: o.Context, NoSave: o.SaveContext != nil && !*o.SaveContext,
-	}
+	}}
 	if err := h.records.open(rec); err != nil {
 		return nil, fault.Wrap(fault.Internal, op, err)
 	}
@@ -178,13 +179,13 @@ func (h *Host) launch(ctx context.Context, provider browser.Provider, rec *recor
 	if err != nil {
 		return nil, err
 	}
-	if rec.Restored {
+	if now := h.records.copy(rec); now.Restored {
 		restored, err := v.tabs.Restore(ctx, state)
 		if err != nil {
 			v.close()
 			return nil, err
 		}
-		h.log.Info("a saved login was restored", "session", rec.ID, "context", rec.Context, "cookies", restored.Cookies, "keys", restored.Keys)
+		h.log.Info("a saved login was restored", "session", rec.ID, "context", now.Context, "cookies", restored.Cookies, "keys", restored.Keys)
 	}
 	return newSession(h, provider, v, rec), nil
 }
@@ -192,7 +193,8 @@ func (h *Host) launch(ctx context.Context, provider browser.Provider, rec *recor
 // create makes a browser and takes its tabs. Where it can be found again is on
 // record before anything is done with it.
 func (h *Host) create(ctx context.Context, provider browser.Provider, rec *record) (view, error) {
-	spec := browser.Spec{ID: rec.Ref.ID, KeepUntil: rec.Deadline.Add(grace), Policy: h.opts.Policy}
+	now := h.records.copy(rec)
+	spec := browser.Spec{ID: now.Ref.ID, KeepUntil: now.Deadline.Add(grace), Policy: h.opts.Policy}
 	if h.opts.Downloads != "" {
 		spec.Downloads = h.opts.Downloads + "/" + rec.ID
 	}
@@ -201,7 +203,7 @@ func (h *Host) create(ctx context.Context, provider browser.Provider, rec *recor
 		return view{}, err
 	}
 	if err := h.records.change(ctx, rec, "", func(r *record) { r.Ref = inst.Ref() }); err != nil {
-		rec.Ref = inst.Ref() // for the one who undoes it
+		h.records.point(rec, inst.Ref()) // for the one who undoes it
 		_ = inst.Release()
 		return view{}, err
 	}
@@ -213,7 +215,7 @@ func (h *Host) open(ctx context.Context, inst browser.Instance, rec *record, rec
 	id, now := rec.ID, h.records.copy(rec)
 	tabs, err := page.Open(ctx, inst, &page.Options{
 		Look: now.Look, Recipes: recipes, OnBlock: h.opts.OnBlock, Logger: h.log,
-		Origins: now.Origins, OnOrigin: func(origin string) { h.sawOrigin(rec, origin) },
+		Origins: now.Origins, OnOrigin: func(origin string) { h.passOrigin(rec, origin) },
 		OnSurprise: func(s page.Surprise) { h.surprised(id, s) }, Hidden: h.records.hidden(rec),
 	})
 	if err != nil {
@@ -255,7 +257,7 @@ func (h *Host) forget(s *Session, reason string) {
 func (h *Host) undo(ctx context.Context, provider browser.Provider, rec *record) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if err := provider.End(ctx, rec.Ref); err != nil {
+	if err := provider.End(ctx, h.records.copy(rec).Ref); err != nil {
 		// The record stays: the next start of the sidecar tries again.
 		h.log.Warn("a browser that failed to start could not be removed", "session", rec.ID, "error", err)
 		return

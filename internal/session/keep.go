@@ -62,18 +62,37 @@ func (s *Session) saves() bool {
 	return rec.Context != "" && !rec.NoSave && s.host.deps.Saved != nil
 }
 
-// save reads the state of the browser and keeps it as the login that this
-// session was started with. Whoever calls it holds the turn, or has ended all
-// turns.
-func (h *Host) save(ctx context.Context, s *Session, within time.Duration) error {
+// reading is what makes a browser logged in, and where it was.
+type reading struct {
+	address string
+	state   browser.State
+}
+
+// read reads the state of a browser. Whoever calls it holds the turn, or has
+// ended all turns.
+func (s *Session) read(ctx context.Context, within time.Duration) (reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	tabs := s.view().tabs
 	state, _, err := tabs.ReadState(ctx)
 	if err != nil {
+		return reading{}, err
+	}
+	return reading{whereabouts(ctx, tabs), state}, nil
+}
+
+// save reads the state of the browser and keeps it as the login that this
+// session was started with.
+func (h *Host) save(ctx context.Context, s *Session, within time.Duration) error {
+	now, err := s.read(ctx, within)
+	if err != nil {
 		return err
 	}
-	return h.deps.Saved.Save(ctx, s.record().Context, s.ID(), whereabouts(ctx, tabs), state)
+	return h.saveLogin(ctx, s, now)
+}
+
+func (h *Host) saveLogin(ctx context.Context, s *Session, now reading) error {
+	return h.deps.Saved.Save(ctx, s.record().Context, s.ID(), now.address, now.state)
 }
 
 // whereabouts is the address of the tab in front, as the browser knows it.
@@ -132,10 +151,11 @@ func (h *Host) saveLast(ctx context.Context, s *Session) bool {
 
 // checkout takes the saved login that a session is to be started with.
 func (h *Host) checkout(ctx context.Context, rec *record) (browser.State, error) {
-	if rec.Context == "" {
+	login := h.records.copy(rec).Context
+	if login == "" {
 		return browser.State{}, nil
 	}
-	state, found, err := h.deps.Saved.Checkout(ctx, rec.Context, rec.ID)
+	state, found, err := h.deps.Saved.Checkout(ctx, login, rec.ID)
 	if err != nil {
 		return browser.State{}, err
 	}
@@ -216,15 +236,16 @@ func (h *Host) writeState(ctx context.Context, s *Session) error {
 	if h.deps.Sealer == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, readWithin)
-	defer cancel()
-	tabs := s.view().tabs
-	state, _, err := tabs.ReadState(ctx)
+	now, err := s.read(ctx, readWithin)
 	if err != nil {
 		return err
 	}
-	k := kept{Address: whereabouts(ctx, tabs)}
-	if k.State, err = state.Encode(); err != nil {
+	return h.sealState(s, now)
+}
+
+func (h *Host) sealState(s *Session, now reading) (err error) {
+	k := kept{Address: now.address}
+	if k.State, err = now.state.Encode(); err != nil {
 		return err
 	}
 	plain, err := json.Marshal(k)
@@ -266,6 +287,22 @@ func (h *Host) dropState(id string) {
 	h.forgetOrigin(id)
 	if err := h.deps.Home.Remove(stateFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.log.Warn("the kept state of a session could not be removed", "session", id, "error", err)
+	}
+}
+
+// place is where a browser has been.
+type place struct {
+	rec    *record
+	origin string
+}
+
+// passOrigin leaves it to somebody else to write down where a browser has been:
+// whoever hears of it listens to the browser, and must be quick.
+func (h *Host) passOrigin(rec *record, origin string) {
+	select {
+	case h.places <- place{rec, origin}:
+	default:
+		h.log.Warn("a browser has been to more places than can be kept", "session", rec.ID)
 	}
 }
 

@@ -482,9 +482,12 @@ func TestTheOwnerIsWarnedOnceBeforeASessionEnds(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)
 	site, dir := browsertest.Site(t), place(t)
-	h := move(t, dir, site, session.Options{Timeout: 5*time.Minute + 2*time.Second})
+	h := move(t, dir, site, session.Options{Timeout: 2 * time.Minute}) // too short to warn of
 	s, err := h.host.Start(ctx, session.StartOptions{})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.host.KeepUntil(ctx, s.ID(), time.Now().Add(5*time.Minute+2*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	warnings := func() int {

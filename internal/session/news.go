@@ -63,6 +63,8 @@ func (h *Host) tellNews(ctx context.Context) {
 			if err := h.deps.Pump.Deliver(ctx, e); err != nil && ctx.Err() == nil {
 				h.log.Warn("an event is told later", "error", err)
 			}
+		case p := <-h.places:
+			h.sawOrigin(p.rec, p.origin)
 		case <-ctx.Done():
 			return
 		}

@@ -23,9 +23,15 @@ const (
 	stateOver     = "over"
 )
 
-// record is what recovery needs to know of a session. It holds no secret.
+// record is what recovery needs to know of a session. It holds no secret. The
+// id never changes; the facts are written and read under the records' lock,
+// and whoever wants to look at them takes a copy.
 type record struct {
-	ID         string       `json:"session_id"`
+	ID string `json:"session_id"`
+	facts
+}
+
+type facts struct {
 	Version    int          `json:"version"`
 	State      string       `json:"state"`
 	Generation int          `json:"generation"`
@@ -84,6 +90,13 @@ func (r *records) copy(rec *record) record {
 	return *rec
 }
 
+// point notes in memory alone where the browser of a record is.
+func (r *records) point(rec *record, to browser.Ref) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rec.Ref = to
+}
+
 // change writes the next version of a record together with its news, then tells them.
 func (r *records) change(ctx context.Context, rec *record, news string, apply func(*record)) error {
 	r.mu.Lock()
@@ -105,7 +118,7 @@ func (r *records) change(ctx context.Context, rec *record, news string, apply fu
 	if err := r.home.WriteJSON(recordFile(next.ID), &next); err != nil {
 		return err
 	}
-	*rec = next
+	rec.facts = next.facts
 	if err := r.pump.Deliver(ctx, next.Outbox...); err != nil {
 		return nil // the outbox is on the disk; the pump tries again
 	}
@@ -129,7 +142,7 @@ func (r *record) told() any {
 // worth telling (it never began) nothing is told.
 func (r *records) close(ctx context.Context, rec *record, reason string) error {
 	news := "session.stopped"
-	if rec.State == stateStarting {
+	if r.copy(rec).State == stateStarting {
 		news = ""
 	} else if reason != "" {
 		news = "session.ended"
@@ -137,7 +150,7 @@ func (r *records) close(ctx context.Context, rec *record, reason string) error {
 	if err := r.change(ctx, rec, news, func(r *record) { r.State = stateOver }); err != nil {
 		return err
 	}
-	if len(rec.Outbox) > 0 {
+	if len(r.copy(rec).Outbox) > 0 {
 		return nil // not told yet: recovery finishes it
 	}
 	return r.forget(rec.ID)

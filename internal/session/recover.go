@@ -124,12 +124,12 @@ func sessionOf(ref browser.Ref) string { return ref.ID[:max(0, strings.LastIndex
 
 // resume goes on with a session or closes it.
 func (h *Host) resume(ctx context.Context, provider browser.Provider, rec *record, running bool, out *Recovered) error {
-	now := time.Now()
+	now, known := time.Now(), h.records.copy(rec)
 	handoff, until, held := h.holder(rec.ID)
-	if held && now.Before(until) && rec.State != stateOver {
+	if held && now.Before(until) && known.State != stateOver {
 		return h.resumeHeld(ctx, provider, rec, handoff, running, out)
 	}
-	if held && running && rec.State == stateActive {
+	if held && running && known.State == stateActive {
 		// Its time is over, or its end was cut short: it gives the wheel back or
 		// closes the session itself, and tells what it did.
 		_, err := h.reconnect(ctx, provider, rec, handoff)
@@ -139,7 +139,7 @@ func (h *Host) resume(ctx context.Context, provider browser.Provider, rec *recor
 		}
 		h.log.Warn("a session that a person was in could not be picked up again", "session", rec.ID, "error", err)
 	}
-	if running && rec.State == stateActive && now.Sub(rec.LastUsedAt) < pickUpWithin+touchEvery && now.Before(rec.Deadline) {
+	if running && known.State == stateActive && now.Sub(known.LastUsedAt) < pickUpWithin+touchEvery && now.Before(known.Deadline) {
 		_, err := h.reconnect(ctx, provider, rec, "")
 		if err == nil {
 			out.Reconnected = append(out.Reconnected, rec.ID)
@@ -147,7 +147,7 @@ func (h *Host) resume(ctx context.Context, provider browser.Provider, rec *recor
 		}
 		h.log.Warn("a session could not be picked up again", "session", rec.ID, "error", err)
 	}
-	if running && rec.State == stateActive && rec.Context != "" && !rec.NoSave {
+	if running && known.State == stateActive && known.Context != "" && !known.NoSave {
 		// Its login is worth more than the browser.
 		if s, err := h.reconnect(ctx, provider, rec, ""); err == nil {
 			out.Closed = append(out.Closed, rec.ID)
@@ -156,14 +156,14 @@ func (h *Host) resume(ctx context.Context, provider browser.Provider, rec *recor
 		}
 	}
 	if running {
-		if err := h.endRef(ctx, provider, rec.Ref); err != nil {
+		if err := h.endRef(ctx, provider, known.Ref); err != nil {
 			out.LeftAlone = append(out.LeftAlone, rec.ID)
 			return err
 		}
 	}
 	out.Closed = append(out.Closed, rec.ID)
-	if rec.State == stateOver {
-		if err := h.deps.Pump.Deliver(ctx, rec.Outbox...); err != nil {
+	if known.State == stateOver {
+		if err := h.deps.Pump.Deliver(ctx, known.Outbox...); err != nil {
 			return err
 		}
 		return h.records.forget(rec.ID)

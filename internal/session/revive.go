@@ -100,13 +100,21 @@ func (h *Host) Park(ctx context.Context, id, handoff string) error {
 	if s.heldBy() != handoff {
 		return notHeld(op)
 	}
-	h.saveNow(ctx, s)
-	if err := s.await(As(ctx, Owner)); err != nil {
+	if err := s.await(ctx); err != nil {
 		return err
 	}
 	defer func() { <-s.turn }()
-	if err := h.writeState(ctx, s); err != nil {
+	now, err := s.read(ctx, readWithin)
+	if err == nil {
+		err = h.sealState(s, now)
+	}
+	if err != nil {
 		return fault.New(fault.Internal, op, "the state of the browser could not be kept; it goes on: %w", err)
+	}
+	if s.saves() {
+		if err := h.saveLogin(ctx, s, now); err != nil {
+			h.log.Warn("a login could not be saved", "session", s.ID(), "error", err)
+		}
 	}
 	if err := h.records.change(ctx, s.rec, "session.parked", func(r *record) { r.State = stateParked }); err != nil {
 		return err
@@ -164,7 +172,7 @@ func (h *Host) Unpark(ctx context.Context, id, handoff string) (generation int, 
 	ctx, cancel := context.WithTimeout(ctx, reviveWithin)
 	defer cancel()
 	defer context.AfterFunc(h.life, cancel)()
-	provider, err := h.deps.Providers(p.rec.Ref.Provider)
+	provider, err := h.deps.Providers(h.records.copy(p.rec).Ref.Provider)
 	if err != nil {
 		return 0, err
 	}
