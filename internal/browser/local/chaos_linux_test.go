@@ -217,12 +217,17 @@ func finishChaos(ctx context.Context, t *testing.T, site *busySite, run string, 
 			t.Fatal("the download did not end")
 		}
 	}
-	files, _ := filepath.Glob(filepath.Join(downloads, "*"))
-	if len(files) != 1 || site.served.Load() != 1 {
-		t.Fatalf("there are %d files, %d were served to the end", len(files), site.served.Load())
-	}
-	if info, err := os.Stat(files[0]); err != nil || info.Size() != downloadSize {
-		t.Fatalf("the download is not whole: %v, %v", info, err)
+	// It gets its name once it is complete, and is nowhere for a moment.
+	browsertest.Eventually(t, answerWithin, "the download is there, whole", func() bool {
+		files, _ := filepath.Glob(filepath.Join(downloads, "*"))
+		if len(files) != 1 {
+			return false
+		}
+		info, err := os.Stat(files[0])
+		return err == nil && info.Size() == downloadSize
+	})
+	if n := site.served.Load(); n != 1 {
+		t.Fatalf("it was served to its end %d times", n)
 	}
 }
 

@@ -17,7 +17,7 @@ type vector struct {
 	window bool              // needs a window of its own, a frame will not do
 	blind  bool              // the page never learns the outcome
 	never  string            // why the browser opens no connection even when it may
-	moody  bool              // the browser leaves it when it finds the machine too busy
+	moody  bool              // the browser may leave it: the machine is too busy, or other frames have used up its quota
 
 	host string // how the canary is spelled; empty means both loopback addresses in turn
 	via  string // the canary's address; empty means 127.0.0.1
@@ -47,7 +47,7 @@ var requests = []vector{
 	{name: "fetch POST redirected by 307", js: `return fetch("/redirect/307/@ROW@", {method: "POST", body: "a=1"})`},
 	{name: "fetch POST redirected by 308", js: `return fetch("/redirect/308/@ROW@", {method: "POST", body: "a=1"})`},
 	{name: "fetch redirected from https", js: `return fetch("@SECURE@/redirect/302/@ROW@?s=https")`},
-	{name: "fetch later", js: `fetchLater("https://@HOST@/", {activateAfter: 0})`, blind: true},
+	{name: "fetch later", js: `fetchLater("https://@HOST@/", {activateAfter: 0})`, blind: true, moody: true},
 	{name: "XMLHttpRequest", js: `return new Promise(r => { const x = new XMLHttpRequest; x.onloadend = r; x.open("GET", "http://@HOST@/"); x.send() })`},
 	{name: "synchronous XMLHttpRequest", js: `const x = new XMLHttpRequest; x.open("POST", "http://@HOST@/", false); x.send("a")`},
 	{name: "sendBeacon", js: `navigator.sendBeacon("http://@HOST@/", "a")`, blind: true},
