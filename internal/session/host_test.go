@@ -98,7 +98,7 @@ func moveWith(t *testing.T, dir string, site *httptest.Server, opts session.Opti
 	}
 	t.Cleanup(func() {
 		if !closed {
-			_ = host.Close(context.Background())
+			closeAll(host)
 		}
 		h.close()
 	})
@@ -111,6 +111,14 @@ type noKeyring struct{}
 func (noKeyring) Get(string, string) (string, error) { return "", errors.New("no keychain here") }
 func (noKeyring) Set(string, string, string) error   { return errors.New("no keychain here") }
 func (noKeyring) Delete(string, string) error        { return errors.New("no keychain here") }
+
+// closeAll ends also what a person holds, which an orderly end leaves running.
+func closeAll(host *session.Host) {
+	for _, id := range host.IDs() {
+		_, _ = host.Shut(context.Background(), id, "the test is over")
+	}
+	_ = host.Close(context.Background())
+}
 
 // crash lets go of everything as a kill would: the browsers live on.
 func (h *house) crash() { h.close() }

@@ -81,7 +81,7 @@ func hostWith(t *testing.T, dir string, site *httptest.Server, saved session.Sav
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go schedule.Run(ctx)
-	t.Cleanup(func() { _ = host.Close(context.Background()); cancel() })
+	t.Cleanup(func() { closeAll(host); cancel() })
 	return host
 }
 
