@@ -73,6 +73,8 @@ var openRoutes = map[string]bool{
 	"GET /todos": true, "POST /todos/{id}/done": true,
 	"POST /task-run/start": true, "GET /task-runs": true, "GET /task-run/{id}": true, "POST /task-run/{id}/update": true,
 	"POST /task-run/{id}/needs-help": true, "POST /task-run/{id}/complete": true,
+	// Its tools call these routes with the caller's own token, one by one.
+	"GET /mcp": true, "POST /mcp": true, "DELETE /mcp": true,
 	"GET /contexts": true, "GET /contexts/{name}": true, "DELETE /contexts/{name}": true, "POST /contexts/{name}/check": true,
 	"POST /contexts/{name}/export": true, "POST /contexts/{name}/import": true, "POST /contexts/{name}/rename": true,
 }
