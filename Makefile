@@ -13,7 +13,7 @@ LDFLAGS := -s -w -X tapin/internal/cli.version=$(VERSION)
 TOOLS   := bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help up down build setup setup-test test verify race lint fmt vuln fuzz chaos soak bench bench-hands bench-tokens bench-smoke verify-mcp web screenshots tools clean go cc
+.PHONY: help up down build setup setup-test test verify race lint fmt vuln fuzz chaos soak bench bench-live bench-hands bench-oneshots bench-tokens bench-smoke verify-browserbase verify-mcp web screenshots tools verify-telegram bench-telegram clean go cc
 
 help: ## list these commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -50,6 +50,8 @@ lint: go $(TOOLS)/golangci-lint ## gofmt, vet, golangci-lint (staticcheck is in 
 	  if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
 	@echo "lint: go vet"
 	@$(GO) vet $(PKGS)
+	@echo "lint: go vet, as on macOS"
+	@GOOS=darwin CGO_ENABLED=0 $(GO) vet $(PKGS)
 	@echo "lint: golangci-lint"
 	@$(TOOLS)/golangci-lint run $(PKGS)
 
@@ -77,16 +79,32 @@ bench: setup build ## measure, interleaved with a floor; prints one table
 	@if [ -d bench ]; then $(GO) run ./bench; \
 	  else echo "bench: no bench/ folder; running Go's benchmarks"; $(GO) test -run '^$$' -bench . -benchmem -p 1 $(PKGS); fi
 
+bench-live: setup go ## tap → changed picture at the viewer, beside raw CDP, among twenty and beside a slow one
+	@$(GO) test ./internal/liveview -run '^$$' -bench Tap -benchtime 25x -timeout 20m
+
 bench-hands: setup build ## click through hard pages beside playwright-core (needs Node and npm)
 	@cd bench/peers && npm install --no-package-lock --no-audit --no-fund --silent
 	@$(GO) run ./bench -hands -rounds 5
+
+bench-oneshots: setup build ## one-shots, cold and warm, beside playwright-core (needs Node and npm)
+	@cd bench/peers && npm install --no-package-lock --no-audit --no-fund --silent
+	@$(GO) run ./bench -oneshots -rounds 10
 
 bench-tokens: setup build ## tokens of a snapshot beside @playwright/mcp (needs Node and npm)
 	@cd bench/tokens && npm install --no-package-lock --no-audit --no-fund --silent
 	@node bench/tokens/tokens.mjs bin/tapin "$${TAPIN_CHROME:-$$(command -v chromium || command -v google-chrome)}"
 
+verify-browserbase: setup ## the official Browserbase SDK against our stand-in for it (needs Node and npm)
+	@GO='$(GO)' scripts/verify/browserbase.sh
+
 verify-mcp: setup build ## the TypeScript SDK and the MCP inspector against tapin (needs Node and npm)
 	@scripts/verify/mcp.sh bin/tapin
+
+bench-telegram: setup ## what an owner waits for in the chat: announcement, relay, screenshot
+	@$(GO) test ./cmd/tapin -run '^$$' -bench Talk -benchtime 30x -count 1
+
+verify-telegram: setup build ## a login hand-off over another project's Bot API (needs Node and npm)
+	@scripts/verify/telegram.sh bin/tapin
 
 bench-smoke: setup build ## only check that the benchmarks still run
 	@if [ -d bench ]; then $(GO) run ./bench -smoke; \

@@ -32,14 +32,15 @@ type layer struct {
 var floors = []layer{
 	{"web", false, []string{"web/...", "skills/..."}},
 	{"ground", true, []string{
-		"internal/fault", "internal/secret", "internal/money", "internal/site",
+		"internal/fault", "internal/secret", "internal/money", "internal/site", "internal/origin",
 		"internal/event/...", "internal/store/...", "internal/vault/...", "internal/config",
 	}},
 	{"contract", true, []string{"internal/api/..."}},
 	{"engine", true, []string{"internal/egress/...", "internal/cdp/...", "internal/page/...", "internal/browser/..."}},
 	{"conduct", false, []string{
 		"internal/session", "internal/handoff", "internal/approval", "internal/taskrun",
-		"internal/logins", "internal/oneshot", "internal/link",
+		"internal/logins", "internal/oneshot", "internal/link", "internal/reach",
+		"internal/owners", "internal/inbox",
 	}},
 	{"doors", false, []string{
 		"internal/apiserver", "internal/mcpserver", "internal/liveview", "internal/console", "internal/chat/...",

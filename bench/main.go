@@ -40,6 +40,7 @@ func main() {
 	rounds := flag.Int("rounds", 15, "rounds of each measurement")
 	binary := flag.String("tapin", "bin/tapin", "the program to measure")
 	sideBySide := flag.Bool("hands", false, "click through the hard pages beside playwright-core instead")
+	shots := flag.Bool("oneshots", false, "picture and read pages beside playwright-core instead")
 	flag.Parse()
 	if *smoke {
 		*rounds = 1
@@ -54,6 +55,15 @@ func main() {
 				return err
 			}
 			return hands(ctx, *binary, chromium, *rounds)
+		}
+	}
+	if *shots {
+		work = func() error {
+			chromium, err := findChromium()
+			if err != nil {
+				return err
+			}
+			return oneShots(ctx, *binary, chromium, *rounds)
 		}
 	}
 	if err := work(); err != nil {

@@ -36,9 +36,12 @@ func tapinColdStart(ctx context.Context, binary, home, url string) (time.Duratio
 }
 
 // startSidecar starts the program and waits until it serves.
-func startSidecar(ctx context.Context, binary, home, allow string) (stop func(), err error) {
-	cmd := exec.CommandContext(ctx, binary, "sidecar", "--home", home, //nolint:gosec // the program to measure
-		"--set", "listen.control=127.0.0.1:0", "--set", "egress.allow="+allow)
+func startSidecar(ctx context.Context, binary, home, allow string, set ...string) (stop func(), err error) {
+	args := []string{"sidecar", "--home", home, "--set", "listen.control=127.0.0.1:0", "--set", "egress.allow=" + allow}
+	for _, each := range set {
+		args = append(args, "--set", each)
+	}
+	cmd := exec.CommandContext(ctx, binary, args...) //nolint:gosec // the program to measure
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes sure that what only the tests need is on this machine: on Linux a message
-# bus and a keychain, for the test of where the keys are kept. Asks nothing, says
-# each step, prints one line and changes nothing when all is there.
+# bus and a keychain, for the test of where the keys are kept, and WebKit with its
+# driver and a display that nobody sees, for the phone's page. Asks nothing, says
+# each step, prints a line for each and changes nothing when all is there.
 set -eu
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -43,9 +44,32 @@ install_keychain() {
 	fi
 }
 
+have_webkit() { command -v WebKitWebDriver >/dev/null 2>&1 && command -v Xvfb >/dev/null 2>&1; }
+
+install_webkit() {
+	if command -v apt-get >/dev/null 2>&1; then
+		say 'installing WebKit and its driver for the test of the phone page (apt-get install webkit2gtk-driver xvfb)'
+		as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq ||
+			say 'the package lists could not be refreshed; trying with the old ones'
+		as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends webkit2gtk-driver xvfb
+	elif command -v dnf >/dev/null 2>&1; then
+		say 'installing WebKit and its driver for the test of the phone page (dnf install webkit2gtk4.1-driver xorg-x11-server-Xvfb)'
+		as_root dnf install -y -q webkit2gtk4.1-driver xorg-x11-server-Xvfb
+	else
+		return 1
+	fi
+}
+
 if [ "$(uname -s)" != Linux ]; then
 	say 'keychain: the test of one on a message bus is for Linux'
+	say 'webkit: NOT TESTED: its driver is for Linux'
 	exit 0
+fi
+have_webkit || install_webkit || true
+if have_webkit; then
+	say "webkit: $(command -v WebKitWebDriver)"
+else
+	say 'webkit: NOT TESTED: there is no WebKitWebDriver with an Xvfb, and none could be installed'
 fi
 have || install_keychain || true
 if have; then

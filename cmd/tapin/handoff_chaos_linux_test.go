@@ -1,9 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -16,72 +17,111 @@ import (
 	"time"
 )
 
-// The moments of a hand-off at which something is killed. Those with a request
+// The moments of a hand-off at which something is killed. Those with something
 // under way are transitions: the kill meets it somewhere between its first
-// instruction and its answer.
+// instruction and its answer, or at a failpoint of its writes.
 const (
-	inStart  = "start under way"
-	started  = "started"
-	inTyping = "typing under way"
-	worked   = "a person has worked"
-	inFinish = "finish under way"
-	finished = "finished"
-	inCancel = "agent's cancel under way"
-	inAbort  = "owner's abort under way"
-	inNext   = "the agent's next step under way"
+	inStart    = "start under way"
+	started    = "started"
+	inTyping   = "typing under way"
+	worked     = "a person has worked"
+	inPark     = "park under way"
+	parked     = "parked"
+	inResume   = "resume under way"
+	resumed    = "resumed"
+	inFinish   = "finish under way"
+	finished   = "finished"
+	inCancel   = "agent's cancel under way"
+	inAbort    = "owner's abort under way"
+	inTimeout  = "end by the clock under way"
+	inNext     = "the agent's next step under way"
+	inRecovery = "recovery under way"
 )
 
 // moments has the transitions more often: what is at rest is easily kept.
 var moments = []string{
-	inStart, inStart, started, inTyping, inTyping, worked, inFinish, inFinish, inFinish, finished, inCancel, inAbort, inNext,
+	inStart, inStart, started, inTyping, inTyping, worked, inPark, inPark, parked, inResume, inResume, resumed,
+	inFinish, inFinish, inFinish, finished, inCancel, inAbort, inTimeout, inNext, inRecovery, inRecovery,
 }
 
 // chaos is the state of the test: a world, its dice, and what it has hit.
 type chaos struct {
 	*world
-	dice *rand.Rand
-	took map[string]time.Duration // how long each transition lasts, about
-	hits map[string]int
+	seed    uint64
+	dice    *rand.Rand               // of this round
+	took    map[string]time.Duration // how long each transition lasts, about
+	hits    map[string]int
+	quiet   []string // hand-offs that the agent ended itself: nobody is woken for them
+	awaited []string // those of which the agent has to hear
+	rounds  int
 	inside,
 	total int
 }
 
 // TestChaosOfAHandoff kills daemon, sidecar, holder and browser at random
-// moments of hand-offs, and looks each time whether anything was lost, torn or
-// doubled, whether somebody is locked out and whether something is left over.
+// moments of hand-offs, half of the time by a failpoint inside a write, and
+// looks each time whether anything was lost, torn or doubled, whether somebody
+// is locked out and whether something is left over.
 func TestChaosOfAHandoff(t *testing.T) {
-	rounds := 6
+	c := &chaos{seed: uint64(time.Now().UnixNano()), rounds: 6, took: map[string]time.Duration{}, hits: map[string]int{}} //nolint:gosec // any number will do
 	if n, err := strconv.Atoi(os.Getenv("TAPIN_CHAOS")); err == nil && n > 0 {
-		rounds = n
+		c.rounds = n
 	}
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
 	if n, err := strconv.ParseUint(os.Getenv("TAPIN_CHAOS_SEED"), 10, 64); err == nil {
-		seed = n
+		c.seed = n
 	}
-	t.Logf("seed %d: repeat with TAPIN_CHAOS_SEED=%[1]d TAPIN_CHAOS=%d", seed, rounds)
-	c := &chaos{world: newWorld(t), dice: rand.New(rand.NewPCG(seed, 0)), took: map[string]time.Duration{}, hits: map[string]int{}} //nolint:gosec // dice
+	first, last := 0, c.rounds
+	if n, err := strconv.Atoi(os.Getenv("TAPIN_CHAOS_ROUND")); err == nil {
+		first, last = n, n+1
+	}
+	t.Logf("seed %d: repeat with TAPIN_CHAOS_SEED=%[1]d TAPIN_CHAOS=%d, one round of it with TAPIN_CHAOS_ROUND too", c.seed, c.rounds)
+	c.world = newWorld(t)
+	c.settings("on_resume:\n  command: [/bin/sh, -c, 'echo $TAPIN_HANDOFF_ID >> " + c.woken() + "']\n")
+	c.traceWrites()
 	c.up()
-	for n := range rounds {
-		if n > 0 && n%50 == 0 {
+	for n := first; n < last; n++ {
+		if n > first && n%40 == 0 {
 			// A daemon gives up a sidecar that is killed again and again; this one is not at fault.
 			c.kill(c.pids("daemon")...)
 			c.up()
 		}
 		c.round(n)
 	}
+	c.account()
+}
+
+// account tells what was hit, and finds out whether that was enough.
+func (c *chaos) account() {
+	c.t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(c.hits)) {
-		t.Logf("%4d × %s", c.hits[name], name)
+		c.t.Logf("%4d × %s", c.hits[name], name)
 	}
 	share := 100 * c.inside / c.total
-	t.Logf("%d rounds, %d %% of the kills inside a transition", c.total, share)
+	c.t.Logf("%d rounds, %d %% of the kills inside a transition", c.total, share)
 	if c.total >= 50 && share < 30 {
-		t.Errorf("only %d %% of the kills were inside a transition", share)
+		c.t.Errorf("only %d %% of the kills were inside a transition", share)
+	}
+	for _, change := range c.traced() {
+		if !isNamed(change) {
+			c.t.Errorf("no failpoint is at: %s", change)
+		}
+	}
+	var woken []string
+	c.within(time.Minute, "the waking of the agents", func() bool {
+		woken = c.wakes()
+		return !slices.ContainsFunc(c.awaited, func(id string) bool { return !slices.Contains(woken, id) })
+	})
+	for _, id := range c.quiet {
+		if slices.Contains(woken, id) {
+			c.t.Errorf("the agent was woken for %s, which it had ended itself", id)
+		}
 	}
 }
 
 // game is one round: what was asked for, and what was answered before the kill.
 type game struct {
 	*chaos
+	n       int
 	name    string
 	moment  string
 	session string
@@ -91,19 +131,25 @@ type game struct {
 	typing  string // what may be, on top
 	start   *answer
 	end     *answer
-	ending  string // the status that an end under way leads to
-	browser bool   // its browser was killed too
+	pause   *answer // of a park or a resume
+	ending  string  // the status that an end under way leads to
+	browser bool    // its browser was killed too
+	at      *failpoint
+
+	wasParked bool // as far as is known when it is judged
 }
 
 func (c *chaos) round(n int) {
 	c.t.Helper()
-	g := &game{chaos: c, name: strconv.Itoa(n), moment: moments[c.dice.IntN(len(moments))]}
-	g.prepare()
+	c.dice = rand.New(rand.NewPCG(c.seed, uint64(n))) //nolint:gosec // dice
+	g := &game{chaos: c, n: n, name: strconv.Itoa(n), moment: moments[c.dice.IntN(len(moments))]}
 	victim := []string{"sidecar", "sidecar", "sidecar", "daemon", "daemon and sidecar"}[c.dice.IntN(5)]
-	if c.dice.IntN(5) == 0 {
+	if c.dice.IntN(5) == 0 && g.moment != parked && g.moment != inResume {
 		g.browser = true
 		victim += []string{" and browser", " and holder"}[c.dice.IntN(2)]
 	}
+	g.aim()
+	g.prepare()
 	inside := g.play(victim)
 	c.total++
 	label := g.moment
@@ -114,8 +160,29 @@ func (c *chaos) round(n int) {
 	}
 	c.hits[label]++
 	c.hits["killed: "+victim]++
+	if g.at != nil {
+		what := "failpoint: "
+		if !inside {
+			what = "failpoint not met: "
+		}
+		c.hits[what+g.at.String()]++
+		label += ", at " + g.at.String()
+	}
 	c.t.Logf("round %d: %s killed, %s", n, victim, label)
 	g.judge()
+}
+
+// aim chooses a failpoint for most of what is under way.
+func (g *game) aim() {
+	all := failpoints(g.moment)
+	which, nth, use := g.dice.IntN(1<<16), 1+g.dice.IntN(2), g.dice.IntN(5) < 3 || g.moment == inRecovery
+	if len(all) > 0 && use {
+		g.at = &all[which%len(all)]
+		g.at.Round = g.n
+		if g.at.Nth == 0 {
+			g.at.Nth = nth
+		}
+	}
 }
 
 // prepare makes sure that there is a session with the agent's page in it.
@@ -123,7 +190,7 @@ func (g *game) prepare() {
 	g.t.Helper()
 	status := g.must("agent", "GET", "/session/status", nil)
 	if status.body["active"] != true {
-		g.must("agent", "POST", "/session/start", map[string]any{"screenshot": false})
+		g.begin()
 	}
 	g.must("agent", "POST", "/session/navigate", map[string]any{"url": g.site.URL + "/login?round=" + g.name, "screenshot": false})
 	g.site.forget()
@@ -131,7 +198,13 @@ func (g *game) prepare() {
 	g.run = g.must("agent", "POST", "/task-run/start", map[string]any{"goal": "round " + g.name}).text("run_id")
 }
 
-// play goes up to the moment, and kills. It reports whether a request was under
+// begin starts a session with a saved login, which each in turn has to itself.
+func (w *world) begin() {
+	w.t.Helper()
+	w.must("agent", "POST", "/session/start", map[string]any{"screenshot": false, "context": "bank"})
+}
+
+// play goes up to the moment, and kills. It reports whether something was under
 // way then.
 func (g *game) play(victim string) bool {
 	g.t.Helper()
@@ -140,27 +213,32 @@ func (g *game) play(victim string) bool {
 	}
 	got := g.must("agent", "POST", "/handoff/start", g.wish())
 	g.start = &got
-	if g.moment == started {
-		return g.strike(victim)
-	}
 	end := func(who, how, leadsTo string) func() {
 		g.ending = leadsTo
 		return func() { g.end = g.heard(who, "/handoff/"+g.id()+"/"+how, map[string]any{}, "") }
 	}
-	if g.moment == inCancel { // which is refused once a person is at work
+	switch g.moment {
+	case started:
+		return g.strike(victim)
+	case inTimeout:
+		g.ending = "TIMED_OUT"
+		return g.meanwhile(victim, func() { _, _ = g.try("agent", "GET", "/handoff/"+g.id()+"?after=99&wait_ms=20000", nil, "") })
+	case inCancel: // which is refused once a person is at work
 		return g.meanwhile(victim, end("agent", "cancel", "CANCELLED"))
+	case inRecovery:
+		return g.twice(victim)
 	}
 	// What is typed goes through the page first, so that it is certain.
 	g.typed = "ab"
 	g.relay("ab", "")
-	if g.moment == inTyping {
+	switch g.moment {
+	case inTyping:
 		g.typing = "cdefghijklmnop"
 		return g.meanwhile(victim, func() { g.heard("owner", "/handoff/"+g.id()+"/type", map[string]any{"text": g.typing}, "k") })
-	}
-	if g.moment == worked {
+	case worked:
 		return g.strike(victim)
-	}
-	switch g.moment {
+	case inPark, parked, inResume, resumed:
+		return g.interrupted(victim)
 	case inFinish:
 		return g.meanwhile(victim, end("owner", "finish", "FINISHED"))
 	case inAbort:
@@ -178,8 +256,35 @@ func (g *game) play(victim string) bool {
 	})
 }
 
+// interrupted is a person who comes back later.
+func (g *game) interrupted(victim string) bool {
+	g.t.Helper()
+	park := func() { g.pause = g.heard("owner", "/handoff/"+g.id()+"/park", map[string]any{}, "") }
+	if g.moment == inPark {
+		return g.meanwhile(victim, park)
+	}
+	if park(); g.pause == nil || !g.pause.ok() {
+		g.t.Fatalf("park: %+v", g.pause)
+	}
+	if g.moment == parked {
+		return g.strike(victim)
+	}
+	resume := func() { g.pause = g.heard("owner", "/handoff/"+g.id()+"/resume", map[string]any{}, "") }
+	if g.moment == inResume {
+		return g.meanwhile(victim, resume)
+	}
+	if resume(); g.pause == nil || !g.pause.ok() {
+		g.t.Fatalf("resume: %+v", g.pause)
+	}
+	return g.strike(victim)
+}
+
 func (g *game) wish() map[string]any {
-	return map[string]any{"reason": "login", "instruction": "Please log in", "run_id": g.run, "session_id": g.session}
+	wish := map[string]any{"reason": "login", "instruction": "Please log in", "run_id": g.run, "session_id": g.session}
+	if g.moment == inTimeout {
+		wish["timeout_ms"] = 1000
+	}
+	return wish
 }
 
 func (g *game) id() string { return g.start.text("handoff_id") }
@@ -206,83 +311,140 @@ func (g *game) heard(who, path string, body any, key string) *answer {
 	return &got
 }
 
-// meanwhile strikes while a request is under way: at a random moment of the
-// time that it takes, or right after a write to one of the records.
+// meanwhile strikes while something is under way: at its failpoint if it has
+// one, else at a random moment of the time that it takes.
 func (g *game) meanwhile(victim string, request func()) bool {
 	g.t.Helper()
 	typical := g.took[g.moment]
 	if typical == 0 {
 		typical = 300 * time.Millisecond
 	}
-	wait := time.Duration(g.dice.Int64N(int64(typical)))
-	onWrite, writes := g.dice.IntN(3) == 0, 1+g.dice.IntN(4)
+	wait := time.Duration(g.dice.Float64() * float64(typical))
 	var over sync.WaitGroup
 	done := make(chan struct{})
-	began := time.Now()
-	stamp := g.stamp()
 	targets := g.targets(victim)
+	g.arm()
+	began := time.Now()
 	over.Go(func() {
 		request()
 		close(done)
 	})
-	if onWrite {
-		for until := began.Add(typical); writes > 0 && time.Now().Before(until); {
-			if now := g.stamp(); now != stamp {
-				stamp = now
-				writes--
-			}
-		}
+	inside := true
+	if g.at != nil {
+		inside = g.met(done)
 	} else {
 		time.Sleep(time.Until(began.Add(wait)))
-	}
-	inside := true
-	select {
-	case <-done:
-		inside = false
-		g.took[g.moment] = max(50*time.Millisecond, time.Since(began)*3/4)
-	default:
-		g.took[g.moment] = typical * 11 / 10
+		select {
+		case <-done:
+			inside = false
+			g.took[g.moment] = max(50*time.Millisecond, time.Since(began)*3/4)
+		default:
+			g.took[g.moment] = typical * 11 / 10
+		}
 	}
 	g.fell(victim, targets)
 	over.Wait()
-	g.recovered(victim, targets)
+	g.recovered(targets)
 	return inside
 }
+
+// afterwards is how long the daemon gets for what it writes after an answer.
+const afterwards = 3 * time.Second
+
+// met waits until a process has died of its failpoint; false means that the
+// transition ended without coming there.
+func (g *game) met(done <-chan struct{}) bool {
+	var late <-chan time.Time
+	for {
+		if _, err := os.Stat(struck(g.failpoint())); err == nil {
+			return true
+		}
+		select {
+		case <-done:
+			done, late = nil, time.After(afterwards)
+		case <-late:
+			return !g.disarm()
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// arm has the next process die that comes to the failpoint.
+func (g *game) arm() {
+	g.t.Helper()
+	_ = os.Remove(struck(g.failpoint()))
+	if g.at == nil {
+		return
+	}
+	raw, err := json.Marshal(g.at)
+	if err == nil {
+		err = os.WriteFile(g.failpoint()+".new", raw, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(g.failpoint()+".new", g.failpoint())
+	}
+	if err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// disarm reports whether nobody had died of it yet.
+func (g *game) disarm() bool { return os.Remove(g.failpoint()) == nil }
 
 // strike kills while nothing is under way.
 func (g *game) strike(victim string) bool {
 	g.t.Helper()
 	targets := g.targets(victim)
 	g.fell(victim, targets)
-	g.recovered(victim, targets)
+	g.recovered(targets)
 	return false
 }
 
-// stamp changes with every write to the records of hand-offs, sessions and runs.
-func (g *game) stamp() string {
-	var out []string
-	for _, pattern := range []string{"handoffs/open", "handoffs/hof_*", "sessions", "task-runs/" + g.run} {
-		found, _ := filepath.Glob(filepath.Join(g.home, pattern))
-		for _, dir := range found[max(0, len(found)-1):] {
-			if info, err := os.Stat(dir); err == nil {
-				out = append(out, strconv.FormatInt(info.ModTime().UnixNano(), 36))
+// twice kills, and kills again whoever puts in order what the first kill left.
+func (g *game) twice(victim string) bool {
+	g.t.Helper()
+	targets := g.targets(victim)
+	g.arm()
+	g.fell(victim, targets)
+	serves := make(chan struct{})
+	var over sync.WaitGroup
+	over.Go(func() {
+		defer close(serves)
+		if strings.Contains(victim, "daemon") {
+			_, _ = g.tapin("up", "--background", "--no-check", "--allow-private")
+		}
+		for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+			if got, err := g.try("agent", "GET", "/sessions", nil, ""); err == nil && got.ok() {
+				return
+			}
+			if _, err := os.Stat(struck(g.failpoint())); err == nil {
+				return
 			}
 		}
-	}
-	return strings.Join(out, " ")
+	})
+	inside := g.met(serves)
+	over.Wait()
+	g.recovered(targets)
+	return inside
 }
 
 func (g *game) targets(victim string) map[string][]int {
-	all := map[string][]int{"sidecar": g.pids("sidecar"), "daemon": g.pids("daemon"), "browser": g.pids("browser"), "holder": g.holders()}
-	for part, pids := range all {
-		if len(pids) != 1 {
-			g.t.Fatalf("round %s: there are %d of %s\n%s", g.name, len(pids), part, g.logs())
+	var all map[string][]int
+	// Who is about to run a program looks like its parent for a moment.
+	g.within(5*time.Second, "one of each part", func() bool {
+		all = map[string][]int{"sidecar": g.pids("sidecar"), "daemon": g.pids("daemon"), "browser": g.pids("browser"), "holder": g.holders()}
+		for part, pids := range all {
+			if len(pids) != 1 && (strings.Contains(victim, part) || part == "sidecar" || part == "daemon") {
+				return false
+			}
 		}
-	}
+		return true
+	})
 	return all
 }
 
-// fell kills the victims, in an order of chance.
+// fell kills the victims, in an order of chance. Who died of a failpoint is
+// dead already.
 func (g *game) fell(victim string, targets map[string][]int) {
 	g.t.Helper()
 	parts := strings.Split(victim, " and ")
@@ -294,178 +456,41 @@ func (g *game) fell(victim string, targets map[string][]int) {
 	g.kill(pids...)
 }
 
-func (g *game) recovered(victim string, targets map[string][]int) {
+func (g *game) recovered(targets map[string][]int) {
 	g.t.Helper()
-	if strings.Contains(victim, "daemon") {
+	if now := g.pids("daemon"); !slices.Equal(now, targets["daemon"]) || len(now) == 0 {
 		g.up()
 	}
 	g.serving(targets["sidecar"]...)
+	_ = os.Remove(g.failpoint())
 }
 
-// judge looks whether the world is as it has to be.
-func (g *game) judge() {
+// settings writes the settings of a world that is not up yet.
+func (w *world) settings(text string) {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.home, "config.yaml"), []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// woken is the file in which woken agents leave the hand-off they were woken for.
+func (w *world) woken() string { return w.home + ".woken" }
+
+func (w *world) wakes() []string {
+	w.t.Helper()
+	raw, err := os.ReadFile(w.woken())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.t.Fatal(err)
+	}
+	return strings.Fields(string(raw))
+}
+
+// fail ends the test with everything that is known.
+func (g *game) fail(format string, args ...any) {
 	g.t.Helper()
-	fail := func(format string, args ...any) {
-		g.t.Helper()
-		g.t.Fatalf("round %s (%s): %s\n%s", g.name, g.moment, fmt.Sprintf(format, args...), g.logs())
+	at := ""
+	if g.at != nil {
+		at = " at " + g.at.String()
 	}
-	if err := g.whole(); err != nil {
-		fail("%v", err)
-	}
-	mine := g.must("agent", "GET", "/handoffs?run_id="+g.run, nil).body["handoffs"].([]any)
-	if len(mine) > 1 || len(mine) == 0 && g.start != nil && g.start.ok() {
-		fail("there are %d hand-offs, the start was answered with %+v", len(mine), g.start)
-	}
-	if len(mine) == 0 {
-		g.goesOn(fail) // it never was: the agent has the wheel
-		g.tidy(fail)
-		return
-	}
-	h := answer{200, mine[0].(map[string]any)}
-	if g.start == nil || !g.start.ok() {
-		g.start = &h
-	}
-	if h.text("deadline") != g.start.text("deadline") || h.text("session_id") != g.session || h.body["parked"] == true {
-		fail("it is %v and was %v", h.body, g.start.body)
-	}
-	switch status := h.text("status"); {
-	case g.end != nil && g.end.ok() && status != g.end.text("status"):
-		fail("it is %s, and was answered as %s", status, g.end.text("status"))
-	case status == "RUNNING":
-		g.stillRuns(fail)
-		h = g.must("owner", "POST", "/handoff/"+g.id()+"/finish", map[string]any{})
-		if h.text("status") != "FINISHED" {
-			fail("finished now it is %v", h.body)
-		}
-	case status != g.ending:
-		fail("it is %s: %v", status, h.body)
-	}
-	g.once(h, fail)
-	if g.moment == inAbort && h.text("status") == "CANCELLED" {
-		g.within(20*time.Second, "the end of the session", func() bool {
-			return g.must("agent", "GET", "/session/status", nil).body["active"] == false
-		})
-	} else {
-		g.goesOn(fail)
-	}
-	g.tidy(fail)
-}
-
-// stillRuns looks at a hand-off that survived: the agent is refused, and the
-// person goes on where they were.
-func (g *game) stillRuns(fail func(string, ...any)) {
-	g.t.Helper()
-	if got := g.ask("agent", "POST", "/session/navigate", map[string]any{"url": g.site.URL, "screenshot": false}); got.text("error") != "HUMAN_IN_CONTROL" {
-		fail("the agent got %d %v", got.code, got.body)
-	}
-	status := g.must("agent", "GET", "/session/status", nil)
-	if status.text("handoff_id") != g.id() || status.body["url"] != nil {
-		fail("the status is %v", status.body)
-	}
-	lost, _ := status.body["page_lost"].(bool)
-	if lost != g.browser {
-		fail("page_lost is %v, the browser was killed: %v", lost, g.browser)
-	}
-	if g.browser {
-		if times, cookie := g.site.loaded(g.name); times != 2 || !cookie {
-			fail("the page was loaded %d times, with its cookie: %v", times, cookie)
-		}
-		return
-	}
-	if times, _ := g.site.loaded(g.name); times != 1 {
-		fail("the page was loaded %d times", times)
-	}
-	if g.typing != "" {
-		// The same message, delivered again.
-		again, err := g.try("owner", "POST", "/handoff/"+g.id()+"/type", map[string]any{"text": g.typing}, "k")
-		if err != nil || !again.ok() && again.body["effect"] != "unknown" {
-			fail("the text sent again got %+v, %v", again, err)
-		}
-	}
-	before := g.load
-	g.relay("z", g.typed)
-	load, value := g.site.field()
-	if before != "" && load != before {
-		fail("it is not the same page")
-	}
-	middle := strings.TrimSuffix(strings.TrimPrefix(value, g.typed), "z")
-	if !strings.HasPrefix(g.typing, middle) {
-		fail("the field holds %q", value)
-	}
-}
-
-// once looks for what must be there exactly once.
-func (g *game) once(h answer, fail func(string, ...any)) {
-	g.t.Helper()
-	want := map[string]int{"handoff.started": 1, "handoff." + strings.ToLower(h.text("status")): 1}
-	for _, files := range []string{"handoffs/" + g.id() + "/events.jsonl", "events/*"} {
-		got := map[string]int{}
-		found, _ := filepath.Glob(filepath.Join(g.home, files))
-		for _, file := range found {
-			raw, _ := os.ReadFile(file)
-			for line := range bytes.Lines(raw) {
-				var e struct {
-					Type  string
-					ID    string
-					Event struct{ Type, ID string }
-				}
-				_ = json.Unmarshal(line, &e)
-				if e.ID == g.id() || e.Event.ID == g.id() {
-					got[e.Type+e.Event.Type]++
-				}
-			}
-		}
-		if !maps.Equal(got, want) {
-			fail("%s tells %v", files, got)
-		}
-	}
-	evidence := g.must("agent", "GET", "/task-run/"+g.run, nil).body["evidence"].([]any)
-	if finished := h.text("status") == "FINISHED"; finished != (len(evidence) == 1) {
-		fail("it is %s, and the evidence is %v", h.text("status"), evidence)
-	}
-	now := g.must("agent", "GET", "/handoff/"+g.id(), nil)
-	if g.end != nil && g.end.ok() && !sameRecord(now.body, g.end.body) {
-		fail("it is %v and was answered as %v", now.body, g.end.body)
-	}
-}
-
-func sameRecord(a, b map[string]any) bool {
-	one, _ := json.Marshal(a)
-	other, _ := json.Marshal(b)
-	return bytes.Equal(one, other)
-}
-
-// goesOn looks whether the agent has the wheel, or can begin anew where the
-// browser was killed under it.
-func (g *game) goesOn(fail func(string, ...any)) {
-	g.t.Helper()
-	next := map[string]any{"url": g.site.URL + "/on?round=on" + g.name, "screenshot": false}
-	got := g.ask("agent", "POST", "/session/navigate", next)
-	if g.browser && (got.text("error") == "NO_SESSION" || got.text("error") == "BROWSER_LOST") {
-		g.within(20*time.Second, "the end of the session whose browser was killed", func() bool {
-			return g.must("agent", "GET", "/session/status", nil).body["active"] == false
-		})
-		g.must("agent", "POST", "/session/start", map[string]any{"screenshot": false})
-		got = g.ask("agent", "POST", "/session/navigate", next)
-	}
-	if !got.ok() || !strings.HasSuffix(got.text("url"), "/on?round=on"+g.name) {
-		fail("the agent cannot go on: %d %v", got.code, got.body)
-	}
-}
-
-// tidy looks for what nobody ends.
-func (g *game) tidy(fail func(string, ...any)) {
-	g.t.Helper()
-	sessions := len(g.must("agent", "GET", "/sessions", nil).body["sessions"].([]any))
-	g.within(20*time.Second, "as many browsers as sessions", func() bool {
-		folders, _ := os.ReadDir(filepath.Join(g.home, "run"))
-		return len(g.pids("browser")) == sessions && len(g.holders()) == sessions && len(folders) == sessions
-	})
-	if n, m := len(g.pids("sidecar")), len(g.pids("daemon")); n != 1 || m != 1 {
-		fail("there are %d sidecars and %d daemons", n, m)
-	}
-	open, _ := os.ReadDir(filepath.Join(g.home, "handoffs", "open"))
-	if len(open) != 0 {
-		fail("hand-offs are not settled: %v", open)
-	}
+	g.t.Fatalf("round %s (%s%s, seed %d): %s\n%s", g.name, g.moment, at, g.seed, fmt.Sprintf(format, args...), g.logs())
 }

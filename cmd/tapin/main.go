@@ -12,9 +12,14 @@ import (
 	"golang.org/x/term"
 
 	"tapin/internal/cli"
+	"tapin/internal/store"
 )
 
-func main() {
+func main() { os.Exit(run(nil)) }
+
+// run is the program. onDisk hears of every step of every write: the program
+// that people have passes none, and nothing outside it can make it do so.
+func run(onDisk func(change string, step store.Step)) int {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup means to outlive the terminal
 		signals = append(signals, syscall.SIGHUP)
@@ -22,11 +27,12 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	// The first signal ends in order; the second one ends at once.
 	context.AfterFunc(ctx, stop)
-	os.Exit(cli.Main(ctx, cli.Env{
+	return cli.Main(ctx, cli.Env{
 		Args: os.Args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(),
 		Home:       home,
 		IsTerminal: isTerminal,
-	}))
+		OnDisk:     onDisk,
+	})
 }
 
 func home() (string, error) {

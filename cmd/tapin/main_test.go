@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tapin": main})
+	testscript.Main(m, map[string]func(){"tapin": func() { os.Exit(run(dieWhenTold())) }})
 }
 
 // TestScripts runs the program as a person would, on a real Chromium.

@@ -20,11 +20,17 @@ type Patience struct {
 	TimeoutMS int `json:"timeout_ms,omitempty" min:"1" max:"60000" doc:"How long to wait until a person could use the element; 10,000 without it."`
 }
 
+// Paying goes with actions that may be a payment.
+type Paying struct {
+	ApprovalID string `json:"approval_id,omitempty" max:"64" doc:"The approval that lets this pay, once."`
+}
+
 // ClickRequest is the body of POST /session/click.
 type ClickRequest struct {
 	Target
 	Button string `json:"button,omitempty" enum:"left,right,middle" doc:"left without it."`
 	Count  int    `json:"count,omitempty" min:"1" max:"3" doc:"2 is a double click; 1 without it."`
+	Paying
 	Patience
 	Look
 }
@@ -56,6 +62,7 @@ type HoverAnswer struct {
 type DragRequest struct {
 	Target
 	To *Target `json:"to" required:"true" doc:"Where to let go, named in one way like the element itself."`
+	Paying
 	Patience
 	Look
 }
@@ -82,6 +89,7 @@ type TypeRequest struct {
 	Element
 	Clear  bool `json:"clear,omitempty" doc:"Empty the field first."`
 	Submit bool `json:"submit,omitempty" doc:"Press Enter at the end."`
+	Paying
 	Patience
 	Look
 
@@ -174,6 +182,7 @@ type FilledField struct {
 // PressRequest is the body of POST /session/press.
 type PressRequest struct {
 	Key string `json:"key" required:"true" max:"64" doc:"A key or combination, such as Enter or Control+A."`
+	Paying
 	Look
 }
 
@@ -264,6 +273,7 @@ func (r *WaitRequest) Check() error {
 type DialogRequest struct {
 	Accept *bool       `json:"accept" required:"true" doc:"true is OK, false is Cancel."`
 	Text   secret.Text `json:"text,omitzero" max:"100000" doc:"The answer to a prompt."`
+	Paying
 	Look
 }
 

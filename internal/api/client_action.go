@@ -163,12 +163,7 @@ func (c *Client) Extract(ctx context.Context, id string, req ExtractRequest) (*E
 	if err != nil {
 		return nil, err
 	}
-	var text string
-	if json.Unmarshal(got.Content, &text) == nil {
-		got.ExtractAnswer.Content = text
-	} else {
-		got.ExtractAnswer.Content = got.Content
-	}
+	got.ExtractAnswer.Content = textOrRaw(got.Content)
 	return &got.ExtractAnswer, nil
 }
 

@@ -33,7 +33,7 @@ func (c *Client) Handoffs(ctx context.Context, q HandoffsQuery) (*Handoffs, erro
 
 // FinishHandoff says that the person is done.
 func (c *Client) FinishHandoff(ctx context.Context, id string, req FinishRequest) (*Handoff, error) {
-	return call[Handoff](ctx, c, http.MethodPost, handoffAt(id, "/finish"), req, nil)
+	return call[Handoff](ctx, c, http.MethodPost, handoffAt(id, "/finish"), req, keyed(req.IdempotencyKey))
 }
 
 // CancelHandoff ends a hand-off without a result.
@@ -43,7 +43,7 @@ func (c *Client) CancelHandoff(ctx context.Context, id string) (*Handoff, error)
 
 // ExtendHandoff gives the person more time.
 func (c *Client) ExtendHandoff(ctx context.Context, id string, req ExtendRequest) (*Handoff, error) {
-	return call[Handoff](ctx, c, http.MethodPost, handoffAt(id, "/extend"), req, nil)
+	return call[Handoff](ctx, c, http.MethodPost, handoffAt(id, "/extend"), req, keyed(req.IdempotencyKey))
 }
 
 // ParkHandoff frees the browser until the person has time.

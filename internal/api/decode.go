@@ -250,6 +250,9 @@ func mismatch(path, want string, raw []byte) error {
 func unknown(fields []Field, what, path, name string) error {
 	full := clip(join(path, name))
 	err := invalid("unknown %s %s", what, quote(full)).With("field", full)
+	if strings.HasPrefix(name, "browserbase") {
+		return err.WithHint("Keys never come from a client: set them where tapin runs.")
+	}
 	if near := nearest(fields, name); near != "" {
 		return err.WithHint("Did you mean %q?", join(path, near))
 	}

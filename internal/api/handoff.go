@@ -46,11 +46,18 @@ type TakeoverRequest struct {
 // FinishRequest is the body of POST /handoff/{id}/finish.
 type FinishRequest struct {
 	Anyway bool `json:"anyway,omitempty" doc:"Hand it back although its conditions do not hold; for the owner."`
+
+	// IdempotencyKey travels as the Idempotency-Key header.
+	IdempotencyKey string `json:"-"`
 }
 
 // ExtendRequest is the body of POST /handoff/{id}/extend.
 type ExtendRequest struct {
 	MoreMS int64 `json:"more_ms,omitempty" min:"1000" max:"14400000" doc:"15 minutes without it."`
+
+	// IdempotencyKey travels as the Idempotency-Key header: with the same key
+	// time is added once.
+	IdempotencyKey string `json:"-"`
 }
 
 // HandoffTypeRequest is the body of POST /handoff/{id}/type.

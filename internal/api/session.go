@@ -31,7 +31,7 @@ type Viewport struct {
 // StartAnswer is the new session and what it shows.
 type StartAnswer struct {
 	SessionInfo
-	LiveViewURL *string `json:"live_view_url" doc:"Where a person can watch, or null."`
+	LiveViewURL *string `json:"live_view_url" doc:"Where a person can look at it, or null. It carries no token: who opens it is asked who they are."`
 	Page
 }
 
@@ -96,6 +96,8 @@ type SessionInfo struct {
 	Deadline   time.Time `json:"deadline,omitzero" doc:"When the session ends by itself."`
 	Context    string    `json:"context,omitempty" doc:"The saved login it was started with."`
 	Restored   bool      `json:"context_restored,omitempty" doc:"Whether that login existed; otherwise it is begun with this session."`
+	EndsAt     time.Time `json:"browser_ends_at,omitzero" doc:"When the provider ends the browser, whatever is wished."`
+	Notes      []string  `json:"notes,omitempty" doc:"What the provider does not allow, and what that means."`
 	PageLost   bool      `json:"page_lost,omitempty" doc:"A browser was lost while a person was in it; another one took its place, with the last saved state."`
 }
 
@@ -117,6 +119,8 @@ type Status struct {
 	Dialogs []Dialog `json:"dialogs,omitempty"`
 
 	Questions []Question `json:"questions,omitempty" doc:"What else pages ask the person at the browser."`
+
+	LiveViewURL *string `json:"live_view_url,omitempty" doc:"Where a person can look at it; who opens it is asked who they are."`
 }
 
 // Tab is one page of a session.

@@ -251,7 +251,11 @@ func (c *call) refuse(status int, f *fault.Error) error {
 	case fault.Unauthorized:
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="tapin"`)
 	case fault.RateLimited, fault.Busy:
-		c.w.Header().Set("Retry-After", "1")
+		after := 1
+		if told, ok := f.Data["retry_after_s"].(int); ok {
+			after = max(after, told)
+		}
+		c.w.Header().Set("Retry-After", strconv.Itoa(after))
 	}
 	out, err := splice(`{"ok":false`, problem(f))
 	if err != nil {

@@ -43,7 +43,7 @@ func (s *Server) click(c *call, req *api.ClickRequest) (*api.ClickAnswer, error)
 	answer := &api.ClickAnswer{Clicked: true}
 	return answer, s.act(c, req.Look, &answer.Acted, func(ctx context.Context, on Session) (session.Did, error) {
 		o := page.ClickOptions{Button: req.Button, Count: req.Count, Timeout: patience(req.Patience)}
-		clicked, did, err := on.Click(ctx, locator(req.Target), o)
+		clicked, did, err := on.Click(session.Approved(ctx, req.ApprovalID), locator(req.Target), o)
 		answer.Strategy, answer.Effect = clicked.Strategy, clicked.Effect
 		return did, err
 	})
@@ -61,7 +61,7 @@ func (s *Server) hover(c *call, req *api.HoverRequest) (*api.HoverAnswer, error)
 func (s *Server) drag(c *call, req *api.DragRequest) (*api.DragAnswer, error) {
 	answer := &api.DragAnswer{Dragged: true}
 	return answer, s.act(c, req.Look, &answer.Acted, func(ctx context.Context, on Session) (session.Did, error) {
-		dragged, did, err := on.Drag(ctx, locator(req.Target), locator(*req.To), patience(req.Patience))
+		dragged, did, err := on.Drag(session.Approved(ctx, req.ApprovalID), locator(req.Target), locator(*req.To), patience(req.Patience))
 		answer.Strategy, answer.Effect = dragged.Strategy, dragged.Effect
 		return did, err
 	})
@@ -95,7 +95,7 @@ func (s *Server) typing(c *call, req *api.TypeRequest) (*api.TypeAnswer, error) 
 		within: typeTime,
 		do: func(ctx context.Context) (typed, error) {
 			o := page.TypeOptions{Locator: element(req.Element), Clear: req.Clear, Submit: req.Submit, Timeout: patience(req.Patience)}
-			done, did, err := on.Type(ctx, req.Text, o)
+			done, did, err := on.Type(session.Approved(ctx, req.ApprovalID), req.Text, o)
 			return typed{done, did}, err
 		},
 		settled: func(err error) bool {
@@ -136,7 +136,7 @@ func (s *Server) fill(c *call, req *api.FillRequest) (*api.FillAnswer, error) {
 func (s *Server) press(c *call, req *api.PressRequest) (*api.Acted, error) {
 	answer := &api.Acted{}
 	return answer, s.act(c, req.Look, answer, func(ctx context.Context, on Session) (session.Did, error) {
-		return on.Press(ctx, req.Key)
+		return on.Press(session.Approved(ctx, req.ApprovalID), req.Key)
 	})
 }
 
@@ -182,7 +182,7 @@ func (s *Server) wait(c *call, req *api.WaitRequest) (*api.Acted, error) {
 func (s *Server) dialog(c *call, req *api.DialogRequest) (*api.Acted, error) {
 	answer := &api.Acted{}
 	return answer, s.act(c, req.Look, answer, func(ctx context.Context, on Session) (session.Did, error) {
-		return on.Answer(ctx, *req.Accept, req.Text)
+		return on.Answer(session.Approved(ctx, req.ApprovalID), *req.Accept, req.Text)
 	})
 }
 

@@ -132,7 +132,7 @@ func TestWhatAnActionCannotMeanIsRefused(t *testing.T) {
 		{"click", `{"text":"Go","count":0}`, "count"},
 		{"click", `{"text":"Go","count":4}`, "count"},
 		{"click", `{"text":"Go","timeout_ms":60001}`, "timeout_ms"},
-		{"click", `{"text":"Go","approval_id":"ap_1"}`, "approval_id"},
+		{"click", `{"text":"Go","approved":true}`, "approved"},
 		{"click", `{"selector":5}`, "selector"},
 		{"hover", `{}`, "no element"},
 		{"drag", `{"text":"a"}`, `"to" is required`},

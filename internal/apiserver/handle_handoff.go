@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -76,10 +75,8 @@ func (s *Server) getHandoff(c *call, q *api.WaitQuery) (*api.Handoff, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := s.waiting(c)
-	defer stop()
-	rec, err := room.Wait(ctx, c.id, q.After, time.Duration(q.WaitMS)*time.Millisecond)
-	if err != nil && !(errors.Is(err, context.Canceled) && c.r.Context().Err() == nil) {
+	rec, err := polled(s, c, q, room.Wait)
+	if err != nil {
 		return nil, err
 	}
 	return handoffOf(rec), nil
@@ -110,7 +107,15 @@ func turn[B any](do func(ctx context.Context, room Handoffs, c *call, req *B) (h
 		if err != nil {
 			return nil, err
 		}
-		rec, err := do(c.r.Context(), room, c, req)
+		ctx := c.r.Context()
+		key, given, err := c.once()
+		if err != nil {
+			return nil, err
+		}
+		if given {
+			ctx = handoff.Once(ctx, key)
+		}
+		rec, err := do(ctx, room, c, req)
 		if err != nil {
 			return nil, err
 		}
@@ -132,23 +137,23 @@ func handoffRoutes() []*route {
 					return handoff.Record{}, fault.New(fault.Forbidden, "", "only the owner hands a browser back although its conditions do not hold")
 				}
 				return room.Finish(ctx, c.by(), c.id, req.Anyway)
-			})),
+			})).withKey(),
 		post("/handoff/{id}/cancel", Agent, "Ends a hand-off without a result: the owner's closes the session, the agent's gives the wheel back.", turn(
 			func(ctx context.Context, room Handoffs, c *call, _ *api.Nothing) (handoff.Record, error) {
 				return room.Cancel(ctx, c.by(), c.id)
-			})),
+			})).withKey(),
 		post("/handoff/{id}/extend", Agent, "Gives the person more time.", turn(
 			func(ctx context.Context, room Handoffs, c *call, req *api.ExtendRequest) (handoff.Record, error) {
 				return room.Extend(ctx, c.by(), c.id, time.Duration(req.MoreMS)*time.Millisecond)
-			})),
+			})).withKey(),
 		post("/handoff/{id}/park", Agent, "Frees the browser until the person has time.", turn(
 			func(ctx context.Context, room Handoffs, c *call, _ *api.Nothing) (handoff.Record, error) {
 				return room.Park(ctx, c.by(), c.id)
-			})),
+			})).withKey(),
 		post("/handoff/{id}/resume", Owner, "Brings the browser of a parked hand-off back.", turn(
 			func(ctx context.Context, room Handoffs, c *call, _ *api.Nothing) (handoff.Record, error) {
 				return room.Resume(ctx, c.id)
-			})),
+			})).withKey(),
 		post("/handoff/{id}/present", Owner, "Says that the person is there, and ends a countdown.", turn(
 			func(ctx context.Context, room Handoffs, c *call, _ *api.Nothing) (handoff.Record, error) {
 				if err := room.Present(ctx, c.id); err != nil {
@@ -164,18 +169,29 @@ func handoffRoutes() []*route {
 	}
 }
 
+// once is the caller's own key of a request that is to have its effect once.
+func (c *call) once() (key string, given bool, err error) {
+	all := c.r.Header.Values("Idempotency-Key")
+	switch {
+	case len(all) == 0:
+		return "", false, nil
+	case len(all) > 1 || !readable(all[0]):
+		return "", false, fault.New(fault.InvalidRequest, "", "Idempotency-Key must be one text of 1 to %d readable characters", maxKey)
+	}
+	return c.caller + "/" + all[0], true, nil
+}
+
 func (s *Server) typeInHandoff(c *call, req *api.HandoffTypeRequest) (*api.HandoffTyped, error) {
 	room, err := s.handoffRoom()
 	if err != nil {
 		return nil, err
 	}
-	given := c.r.Header.Values("Idempotency-Key")
-	key := store.NewID("key")
-	if len(given) > 0 {
-		if len(given) > 1 || !readable(given[0]) {
-			return nil, fault.New(fault.InvalidRequest, "", "Idempotency-Key must be one text of 1 to %d readable characters", maxKey)
-		}
-		key = c.caller + "/" + given[0]
+	key, given, err := c.once()
+	if err != nil {
+		return nil, err
+	}
+	if !given {
+		key = store.NewID("key")
 	}
 	typed, err := room.Type(c.r.Context(), c.id, req.Text, key)
 	if err != nil {

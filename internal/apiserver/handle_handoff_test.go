@@ -80,6 +80,8 @@ func (w *wheel) Holds(_ context.Context, session, id string, c []page.Condition)
 	return out, w.mine(session, id)
 }
 
+func (w *wheel) Stale(context.Context, string) error                { return nil }
+func (w *wheel) Generation(string) (int, error)                     { return 1, nil }
 func (w *wheel) KeepUntil(context.Context, string, time.Time) error { return nil }
 
 func (w *wheel) Screenshot(_ context.Context, session, id string) (page.Image, error) {

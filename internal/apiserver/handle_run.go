@@ -2,8 +2,6 @@ package apiserver
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"tapin/internal/api"
 	"tapin/internal/fault"
@@ -72,10 +70,8 @@ func (s *Server) getRun(c *call, q *api.WaitQuery) (*api.TaskRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := s.waiting(c)
-	defer stop()
-	rec, err := room.Wait(ctx, c.id, q.After, time.Duration(q.WaitMS)*time.Millisecond)
-	if err != nil && !(errors.Is(err, context.Canceled) && c.r.Context().Err() == nil) {
+	rec, err := polled(s, c, q, room.Wait)
+	if err != nil {
 		return nil, err
 	}
 	return runOf(rec), nil

@@ -24,15 +24,12 @@ func (s *Server) session(c *call) (Session, error) {
 }
 
 func (s *Server) start(c *call, req *api.StartRequest) (*api.StartAnswer, error) {
-	o, err := startOptions(req)
-	if err != nil {
-		return nil, err
-	}
-	started, err := s.startOnce(c, req, o)
+	started, err := s.startOnce(c, req, startOptions(req))
 	if err != nil {
 		return nil, err
 	}
 	answer := &api.StartAnswer{SessionInfo: sessionInfo(started.Info())}
+	answer.LiveViewURL = s.liveView(c.r.Context(), answer.SessionID)
 	if req.Wanted() {
 		s.look(c, started, &answer.Page)
 	} else if now, err := started.Status(c.r.Context()); err == nil {
@@ -77,7 +74,7 @@ func (s *Server) startOnce(c *call, req *api.StartRequest, o session.StartOption
 	return started, nil
 }
 
-func startOptions(req *api.StartRequest) (session.StartOptions, error) {
+func startOptions(req *api.StartRequest) session.StartOptions {
 	o := session.StartOptions{
 		URL:         req.URL,
 		Context:     req.Context,
@@ -87,15 +84,12 @@ func startOptions(req *api.StartRequest) (session.StartOptions, error) {
 		Timezone:    req.Timezone,
 		Timeout:     time.Duration(req.TimeoutS) * time.Second,
 		SaveContext: req.SaveContext,
+		Record:      req.Record,
 	}
 	if v := req.Viewport; v != nil {
 		o.Viewport = &session.Viewport{Width: v.Width, Height: v.Height, Scale: v.Scale}
 	}
-	if req.Record {
-		return o, fault.New(fault.InvalidRequest, "", "this provider cannot record a session").
-			With("field", "record").WithHint("Leave record out; nothing was started.")
-	}
-	return o, nil
+	return o
 }
 
 func (s *Server) stop(c *call, req *api.StopRequest) (*api.StopAnswer, error) {
@@ -252,6 +246,7 @@ func (s *Server) status(c *call, _ *nothing) (*api.Status, error) {
 		Title:       now.Title,
 		Tabs:        tabsOf(now.Tabs),
 		Questions:   questionsOf(now.Questions),
+		LiveViewURL: s.liveView(c.r.Context(), now.ID),
 	}
 	for _, d := range now.Dialogs {
 		answer.Dialogs = append(answer.Dialogs, api.Dialog(d))
@@ -278,5 +273,7 @@ func sessionInfo(i session.Info) api.SessionInfo {
 		Context:    i.Context,
 		Restored:   i.Restored,
 		PageLost:   i.PageLost,
+		EndsAt:     i.EndsAt.UTC(),
+		Notes:      i.Notes,
 	}
 }

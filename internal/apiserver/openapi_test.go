@@ -62,12 +62,18 @@ func TestTheDescriptionDescribesEveryRoute(t *testing.T) {
 	}
 	want = append(want, "post /handoff/start", "get /handoffs", "get /handoff/{id}", "get /handoff/{id}/photo", "post /session/takeover", "post /sessions/{id}/takeover",
 		"get /todos", "post /todos/{id}/done", "post /task-run/start", "get /task-runs", "get /task-run/{id}")
+	want = append(want, "get /links", "post /links", "post /links/{id}/move", "delete /links/{id}", "get /public", "put /public", "post /public/check", "get /usage")
+	want = append(want, "post /console/sign-in", "get /console/devices", "delete /console/devices/{id}")
+	want = append(want, "get /owners", "post /owners/pair", "post /owners/claim", "post /owners/{id}/decide", "delete /owners/{id}", "get /inbox", "post /inbox")
+	want = append(want, "post /approval/request", "get /approvals", "get /approval/{id}", "post /approval/{id}/decide", "get /approval/{id}/photo",
+		"get /policies", "post /policies/say", "post /policies/clear", "post /policies/{id}/confirm", "post /policies/{id}/deny", "put /contexts/{name}/policy")
 	for _, op := range []string{"finish", "cancel", "extend", "park", "resume", "present", "type", "screenshot"} {
 		want = append(want, "post /handoff/{id}/"+op)
 	}
 	for _, op := range []string{"update", "needs-help", "complete"} {
 		want = append(want, "post /task-run/{id}/"+op)
 	}
+	want = append(want, "post /browser/screenshot", "post /browser/extract", "post /browser/intent", "get /browser/cards", "post /browser/cards/{id}/retry")
 	found, ids := map[string]bool{}, map[string]bool{}
 	for path, item := range s.Paths {
 		for method, op := range item {
@@ -123,7 +129,7 @@ func checkOperation(t *testing.T, name, path string, op operation) {
 	if _, has := op.Responses["401"]; has != (path != "/health") {
 		t.Errorf("%s: 401 is described: %v", name, has)
 	}
-	if strings.HasPrefix(name, "post") != (op.RequestBody != nil) {
+	if strings.HasPrefix(name, "p") != (op.RequestBody != nil) {
 		t.Errorf("%s: body %+v", name, op.RequestBody)
 	}
 	inPath := 0

@@ -1,67 +1,18 @@
 package apiserver
 
 import (
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
-	"sync"
 
 	"tapin/internal/fault"
+	"tapin/internal/origin"
 )
-
-// names are the names the server answers to, besides those of loopback. They
-// keep a page of a foreign site from reaching us under a name of its own.
-type names struct {
-	mu      sync.RWMutex
-	allowed map[string]int // how often a name was allowed and not yet forgotten
-}
-
-func (n *names) allow(name string) (forget func()) {
-	name = strings.ToLower(strings.TrimSpace(name))
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.allowed[name]++
-	return sync.OnceFunc(func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		if n.allowed[name]--; n.allowed[name] == 0 {
-			delete(n.allowed, name)
-		}
-	})
-}
-
-func (n *names) has(host string) bool {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return host != "" && (n.allowed[host] > 0 || n.allowed[strings.TrimSuffix(host, ":443")] > 0)
-}
-
-// loopback reports whether host is this machine, at the port of the listener
-// the request came through.
-func loopback(r *http.Request, host string) bool {
-	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if !ok {
-		return false
-	}
-	at, err := netip.ParseAddrPort(local.String())
-	if err != nil {
-		return false
-	}
-	_, port, _ := net.SplitHostPort(at.String())
-	for _, name := range [...]string{"127.0.0.1", "localhost", "[::1]"} {
-		if host == name+":"+port || (port == "80" && host == name) {
-			return true
-		}
-	}
-	return false
-}
 
 // ours refuses requests that a browser sent on behalf of a foreign page: by the
 // name they were sent to, the page they came from, or the browser's own word.
 func (s *Server) ours(r *http.Request) error {
 	host := strings.ToLower(r.Host)
-	if !loopback(r, host) && !s.names.has(host) {
+	if !origin.Loopback(r, host) && !s.names.Has(host) {
 		return fault.New(fault.Forbidden, "", "this server does not answer to that Host").
 			WithHint("Use the address tapin listens on, such as http://127.0.0.1:3849.")
 	}
@@ -80,7 +31,7 @@ func (s *Server) ours(r *http.Request) error {
 	switch {
 	case len(origins) > 1:
 		return refused
-	case scheme == "http" && loopback(r, name), scheme == "https" && s.names.has(name):
+	case scheme == "http" && origin.Loopback(r, name), scheme == "https" && s.names.Has(name):
 		return nil
 	}
 	return refused

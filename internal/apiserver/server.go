@@ -16,6 +16,7 @@ import (
 
 	"tapin/internal/event"
 	"tapin/internal/logins"
+	"tapin/internal/origin"
 )
 
 // Feed is where events come from. Safe for concurrent use.
@@ -32,12 +33,23 @@ type Feed interface {
 // Deps are what the server stands on.
 type Deps struct {
 	Sessions  Sessions
-	Contexts  Contexts      // nil: there are no saved logins here
-	Live      Live          // nil: those of live sessions cannot be carried
-	Porter    logins.Porter // nil: nothing can be sealed or opened
-	Known     []string      // recipients that the owner has named; the agent may seal for these
-	Handoffs  Handoffs      // nil answers DISABLED
-	Runs      Runs          // nil answers DISABLED
+	Contexts  Contexts        // nil: there are no saved logins here
+	Live      Live            // nil: those of live sessions cannot be carried
+	Porter    logins.Porter   // nil: nothing can be sealed or opened
+	Known     []string        // recipients that the owner has named; the agent may seal for these
+	Handoffs  Handoffs        // nil answers DISABLED
+	Runs      Runs            // nil answers DISABLED
+	Approvals Approvals       // nil answers DISABLED
+	Usage     Usage           // nil: nothing here is billed
+	Links     Links           // nil: there is no live view
+	Theirs    ProviderView    // the live view that people are sent to; nil means ours
+	Address   Address         // where links lead; nil as Links is
+	Console   Console         // nil answers DISABLED
+	Prober    Prober          // asks whether the public address leads here; nil: nobody does
+	Nearby    func() []string // where devices of the same network may watch; nil: nowhere
+	Owners    Owners          // nil answers DISABLED
+	Inbox     Inbox           // nil answers DISABLED
+	OneShots  OneShots        // nil answers DISABLED
 	Feed      Feed
 	Journal   Journal
 	Cleaner   Cleaner
@@ -67,6 +79,14 @@ type Server struct {
 	contexts  contexts
 	handoffs  Handoffs
 	runs      Runs
+	approvals Approvals
+	usage     Usage
+	views     views
+	console   Console
+	prober    Prober
+	people    people
+	oneshots  OneShots
+	nearby    func() []string
 	feed      Feed
 	accounts  Journal
 	cleaner   Cleaner
@@ -81,7 +101,7 @@ type Server struct {
 	router  *router
 	openapi []byte
 	metrics *metrics
-	names   names
+	names   origin.Names // besides loopback
 	guesses perSecond
 	replays replays
 
@@ -102,10 +122,14 @@ type Server struct {
 // New makes a server; Serve or Handler puts it to work.
 func New(deps Deps, options *Options) *Server {
 	s := &Server{
-		sessions: deps.Sessions, handoffs: deps.Handoffs, runs: deps.Runs, feed: deps.Feed, accounts: deps.Journal, cleaner: deps.Cleaner, tokens: deps.Tokens, registry: deps.Registry,
+		sessions: deps.Sessions, handoffs: deps.Handoffs, runs: deps.Runs, approvals: deps.Approvals, usage: deps.Usage, oneshots: deps.OneShots, feed: deps.Feed, accounts: deps.Journal, cleaner: deps.Cleaner, tokens: deps.Tokens, registry: deps.Registry,
 		version: deps.Version, provider: deps.Provider, startedAt: deps.StartedAt, log: deps.Logger,
 		contexts: contexts{saved: deps.Contexts, live: deps.Live, porter: deps.Porter, known: deps.Known, journal: deps.Journal},
-		names:    names{allowed: map[string]int{}},
+		views:    views{deps.Links, deps.Address, deps.Theirs},
+		console:  deps.Console,
+		prober:   deps.Prober,
+		nearby:   deps.Nearby,
+		people:   people{deps.Owners, deps.Inbox},
 		replays:  replays{entries: map[replayKey]*replay{}},
 	}
 	if options != nil {
@@ -132,7 +156,7 @@ func New(deps Deps, options *Options) *Server {
 	s.crowd = &crowd{most: s.options.MaxConnections, open: map[*visitor]struct{}{}}
 	s.metrics = newMetrics(s.registry, table, s.crowd)
 	for _, host := range s.options.Hosts {
-		s.names.allow(host)
+		s.names.Allow(host)
 	}
 	s.http = s.httpServer()
 	return s
@@ -157,7 +181,7 @@ func (o *Options) fill() {
 
 // AllowHost accepts a further name in Host, and https://name as an origin,
 // until forget is called. The tunnel's name becomes known only at run time.
-func (s *Server) AllowHost(name string) (forget func()) { return s.names.allow(name) }
+func (s *Server) AllowHost(name string) (forget func()) { return s.names.Allow(name) }
 
 // Handler is the server without its listener, for tests and for mounting.
 func (s *Server) Handler() http.Handler { return s }

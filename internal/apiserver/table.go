@@ -28,7 +28,16 @@ type route struct {
 // routes is the table. A further route is one row here and one handler.
 // Rows under /sessions/{id}/ also answer as /session/, for the active session.
 func routes() []*route {
-	return slices.Concat(sessionRoutes(), handoffRoutes(), runRoutes())
+	return slices.Concat(
+		sessionRoutes(),
+		handoffRoutes(),
+		approvalRoutes(),
+		runRoutes(),
+		linkRoutes(),
+		consoleRoutes(),
+		ownerRoutes(),
+		browserRoutes(),
+	)
 }
 
 func sessionRoutes() []*route {
@@ -39,6 +48,7 @@ func sessionRoutes() []*route {
 		stream("/events", Agent, "Follows the feed as server-sent events.", (*Server).events),
 
 		get("/journal", Agent, "Tells what was done, by whom, and what came of it.", (*Server).journal),
+		get("/usage", Agent, "Tells how many minutes of billed browsers this month came to.", (*Server).minutes),
 		post("/cleanup", Agent, "Ends what sessions left behind; never a live one.", (*Server).cleanup),
 
 		post("/session/start", Agent, "Opens a browser.", (*Server).start).withKey(),

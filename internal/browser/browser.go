@@ -52,8 +52,9 @@ type Instance interface {
 	Conn() *cdp.Conn
 	// Exclusive reports whether every page of this browser is ours.
 	Exclusive() bool
-	// LiveViewURL is the provider's own live view, empty where it has none.
-	LiveViewURL(ctx context.Context) (secret.Text, error)
+	// LiveViewURL is the provider's own live view of a tab, empty where it has
+	// none. Whoever has it can act in the tab.
+	LiveViewURL(ctx context.Context, tab string) (secret.Text, error)
 	// KeepUntil moves the time past which the browser ends without us.
 	KeepUntil(ctx context.Context, t time.Time) error
 	// SetPolicy replaces the network policy where the provider enforces one.
@@ -71,6 +72,11 @@ type Spec struct {
 	Downloads string        // folder for downloads, empty means they are refused
 	KeepUntil time.Time     // when it ends without us
 	Policy    egress.Policy // what its pages may reach
+	Width     int           // of its window in CSS pixels; 0 means the provider's own
+	Height    int
+	Record    bool   // the provider is to record it, where it can
+	Kept      string // the login that the provider itself keeps and that it begins with; empty means none
+	Persist   bool   // what it becomes is kept there again when it ends
 }
 
 // Ref is what a record keeps to find a browser again. It holds no secret.
@@ -79,6 +85,7 @@ type Ref struct {
 	ID       string `json:"id"`                // Spec.ID
 	Context  string `json:"context,omitempty"` // the browser context that is ours; empty where a tab is
 	Target   string `json:"target,omitempty"`  // the tab that is ours, where there is no context
+	Remote   string `json:"remote,omitempty"`  // the provider's own name for it
 }
 
 // State is what makes a browser logged in.

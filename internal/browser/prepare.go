@@ -58,3 +58,15 @@ func Prepare(ctx context.Context, conn *cdp.Conn, contextID string, spec Spec) e
 	_, err := SetCookies(ctx, conn, contextID, spec.State.Cookies)
 	return err
 }
+
+// AttachAll has the browser attach us to everything that can show or run
+// something, before it does. The browser's own surfaces are not part of any page.
+func AttachAll() cdp.Step {
+	flat := true
+	return cdp.Step{Method: target.SetAutoAttach.Method, Params: target.SetAutoAttachParams{
+		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &flat,
+		Filter: target.Filter{
+			{Type: "browser", Exclude: true}, {Type: "browser_ui", Exclude: true}, {Type: "tab", Exclude: true}, {Type: "webview", Exclude: true}, {},
+		},
+	}}
+}

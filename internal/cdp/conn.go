@@ -269,6 +269,7 @@ func (c *Conn) follow(m *message) {
 		} else {
 			known.setTarget(e.TargetInfo)
 		}
+		c.sessions[e.SessionID].parent = m.Session
 		c.mu.Unlock()
 	case "Target.detachedFromTarget":
 		var e target.EventDetachedFromTarget
@@ -278,11 +279,18 @@ func (c *Conn) follow(m *message) {
 	}
 }
 
-// forget ends a session: its calls will never be answered.
+// forget ends a session: its calls will never be answered. Those that were
+// opened through it go with it, of which the browser does not tell.
 func (c *Conn) forget(id target.SessionID) {
 	c.mu.Lock()
 	s := c.sessions[id]
 	delete(c.sessions, id)
+	var inner []target.SessionID
+	for child, session := range c.sessions {
+		if session.parent == id && child != "" {
+			inner = append(inner, child)
+		}
+	}
 	var orphans []*pending
 	for callID, p := range c.pending {
 		if p.session == id {
@@ -296,6 +304,9 @@ func (c *Conn) forget(id target.SessionID) {
 	}
 	if s != nil {
 		s.end()
+	}
+	for _, child := range inner {
+		c.forget(child)
 	}
 }
 

@@ -18,6 +18,7 @@ var _ proto.Session = (*Session)(nil)
 type Session struct {
 	conn   *Conn
 	id     target.SessionID
+	parent target.SessionID // that it was opened through; the connection's lock guards it
 	recipe Recipe
 	ended  chan struct{}
 

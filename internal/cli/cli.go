@@ -19,6 +19,7 @@ import (
 
 	"tapin/internal/config"
 	"tapin/internal/fault"
+	"tapin/internal/store"
 	"tapin/internal/vault"
 )
 
@@ -33,6 +34,9 @@ type Env struct {
 	Home       func() (string, error) // tapin's home when nothing names one
 	IsTerminal func(io.Writer) bool
 	Keyring    vault.Keyring // nil means the system's
+	// OnDisk hears of every step of every write to the home; nil but in tests,
+	// which end the process in it.
+	OnDisk func(change string, step store.Step)
 }
 
 // Main runs one command and returns the exit code of the process.
@@ -106,7 +110,7 @@ func (a *app) root() *cobra.Command {
 	chapters := []chapter{
 		{"Run", []*cobra.Command{a.upCommand(), a.downCommand(), a.sidecarCommand()}},
 		{"Drive the browser", []*cobra.Command{
-			a.openCommand(), a.screenshotCommand(), a.statusCommand(),
+			a.openCommand(), a.screenshotCommand(), a.shotCommand(), a.statusCommand(),
 			a.backCommand(), a.forwardCommand(), a.reloadCommand(), a.stopCommand(),
 		}},
 		{"Read the page", []*cobra.Command{a.snapshotCommand(), a.textCommand(), a.extractCommand(), a.tabsCommand(), a.downloadsCommand()}},
@@ -115,16 +119,16 @@ func (a *app) root() *cobra.Command {
 			a.scrollCommand(), a.hoverCommand(), a.dragCommand(), a.waitCommand(),
 			a.tabCommand(), a.dialogCommand(), a.permissionCommand(), a.authCommand(),
 		}},
-		{"Ask a person", []*cobra.Command{a.handoffCommand(), a.runsCommand(), a.todosCommand()}},
+		{"Ask a person", []*cobra.Command{a.consoleCommand(), a.handoffCommand(), a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.policyCommand(), a.linkCommand(), a.deviceCommand(), a.runsCommand(), a.todosCommand()}},
 		{"Saved logins", []*cobra.Command{a.contextCommand(), a.credentialCommand()}},
 		{"Give it to an agent", []*cobra.Command{a.mcpCommand(), a.skillCommand()}},
-		{"See what happens", []*cobra.Command{a.watchCommand(), a.journalCommand(), a.logsCommand()}},
-		{"Look after it", []*cobra.Command{a.tokenCommand(), a.cleanupCommand(), a.serviceCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
+		{"See what happens", []*cobra.Command{a.watchCommand(), a.journalCommand(), a.usageCommand(), a.logsCommand()}},
+		{"Look after it", []*cobra.Command{a.pairCommand(), a.ownersCommand(), a.tokenCommand(), a.cleanupCommand(), a.serviceCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
 	}
 	for _, c := range chapters {
 		root.AddCommand(c.commands...)
 	}
-	root.AddCommand(a.holderCommand(), a.daemonCommand())
+	root.AddCommand(a.holderCommand(), a.daemonCommand(), a.leashCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	root.SuggestionsMinimumDistance = 2
 	plain := root.HelpFunc()

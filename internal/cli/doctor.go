@@ -98,6 +98,7 @@ func (a *app) examine(ctx context.Context) []finding {
 		found = append(found, f, a.examineVault(ctx, home))
 	}
 	found = append(found, a.examinePorts(cfg, home, running)...)
+	found = append(found, a.examinePhone(ctx, cfg, home, running)...)
 	found = append(found, a.examineBrowser(cfg)...)
 	found = append(found, examineClock(home))
 	for _, f := range egress.Diagnose(ctx, nil) {

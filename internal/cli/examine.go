@@ -100,9 +100,6 @@ func (a *app) examineVault(ctx context.Context, home *store.Home) finding {
 		Fix: "Whoever can read that file can open the saved logins. Keep it out of backups, or use a machine with a keychain."}
 }
 
-// serviceIDs are the numbers that systems give to accounts nobody signs in with.
-var serviceIDs = map[string]uint32{"linux": 1000, "darwin": 500}
-
 // examineBoundary says what stands between the agent and the owner's secrets:
 // only the system does, and only between users.
 func (a *app) examineBoundary(home *store.Home) finding {
@@ -121,21 +118,21 @@ func (a *app) examineBoundary(home *store.Home) finding {
 	if u, err := user.LookupId(fmt.Sprint(uid)); err == nil {
 		name = u.Username
 	}
-	f := boundary(name, uid, serviceIDs[runtime.GOOS])
+	f := boundary(name, int(uid))
 	if f.Fix != "" {
 		f.Fix += " " + a.command("service", "install", "--user", "tapin") + " does that."
 	}
 	return f
 }
 
-func boundary(name string, uid, firstPerson uint32) finding {
+func boundary(name string, uid int) finding {
 	f := finding{Name: "boundary", Verdict: note}
 	switch {
 	case uid == 0:
 		f.Verdict = warn
 		f.Text = "tapin runs as root, and so can every agent that root runs: it can read the key, the saved logins and the owner's token."
 		f.Fix = "Run tapin as a user of its own, under which no agent runs."
-	case uid < firstPerson:
+	case !sidecar.SameUser(uid):
 		f.Verdict = good
 		f.Text = fmt.Sprintf("tapin has a user of its own, %s: agents under other users come no further than its door. That none runs as %s is yours to see to.", name, name)
 	default:

@@ -65,6 +65,8 @@ func (s *steering) Holds(_ context.Context, _, _ string, c []page.Condition) ([]
 }
 
 func (*steering) KeepUntil(context.Context, string, time.Time) error  { return nil }
+func (*steering) Stale(context.Context, string) error                 { return nil }
+func (*steering) Generation(string) (int, error)                      { return 1, nil }
 func (*steering) Park(context.Context, string, string) error          { return nil }
 func (*steering) Unpark(context.Context, string, string) (int, error) { return 2, nil }
 func (*steering) Presence(string) (time.Time, bool)                   { return time.Time{}, true }

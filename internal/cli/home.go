@@ -40,7 +40,7 @@ func (a *app) openHome() (*store.Home, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Open(path, &store.Options{Logger: a.logger()})
+	return store.Open(path, &store.Options{Logger: a.logger(), Step: a.env.OnDisk})
 }
 
 // existingHome opens the home; nil if there is none. A question must not make one.
@@ -52,7 +52,7 @@ func (a *app) existingHome() (*store.Home, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return store.Open(path, &store.Options{Logger: a.logger()})
+	return store.Open(path, &store.Options{Logger: a.logger(), Step: a.env.OnDisk})
 }
 
 // runningHome opens the home to see what runs under it; nil if there is none.

@@ -38,6 +38,10 @@ A host writes an entry for it with "tapin mcp install".`,
 // serveMCP speaks the protocol on standard output, where nothing else may stand.
 func (a *app) serveMCP(ctx context.Context, o mcpserver.Options) error {
 	o.Version, o.Logger = buildVersion(), a.logger()
+	// Settings that cannot be read are told by whatever starts the sidecar.
+	if cfg, _, err := a.settings(); err == nil {
+		o.NoOneShots = !cfg.BrowserTools.Enabled
+	}
 	server, err := mcpserver.New(&o)
 	if err != nil {
 		return err

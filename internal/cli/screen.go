@@ -43,6 +43,8 @@ func (s *screen) show(ctx context.Context, control string) error {
 	}
 	s.where(control, browser)
 	err := s.check(ctx)
+	s.phone(ctx) // before the console, whose address is the one that this finds
+	s.console(ctx)
 	s.drive(control)
 	s.next()
 	return err
@@ -59,6 +61,11 @@ func (s *screen) showJSON(ctx context.Context, control string, browser foundBrow
 			return result.err
 		}
 		answer.CheckMS, answer.Session = result.took.Milliseconds(), result.active
+	}
+	if client, err := s.app.clientOf(ctx, s.home); err == nil {
+		at := s.app.awaitPhone(ctx, s.home, client)
+		client.Close()
+		answer.Phone = &at
 	}
 	return s.app.answer(answer, nil)
 }

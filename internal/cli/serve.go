@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -92,7 +93,7 @@ func (a *app) daemonCommand() *cobra.Command {
 					said = true
 					a.printf("%s\n", readyWord)
 				}
-			})
+			}, nil)
 		},
 	}
 	a.handedFlag(cmd)
@@ -100,7 +101,7 @@ func (a *app) daemonCommand() *cobra.Command {
 }
 
 // runDaemon runs the daemon with a sidecar made of this same program.
-func (a *app) runDaemon(ctx context.Context, home *store.Home, cfg *config.Config, onState func(daemon.State)) error {
+func (a *app) runDaemon(ctx context.Context, home *store.Home, cfg *config.Config, onState func(daemon.State), onReach func(daemon.Reach)) error {
 	log, err := daemon.OpenLog(home, "daemon.log", &daemon.LogOptions{Keep: cfg.Retention.Logs.Std()})
 	if err != nil {
 		return err
@@ -110,9 +111,16 @@ func (a *app) runDaemon(ctx context.Context, home *store.Home, cfg *config.Confi
 	if err != nil {
 		return err
 	}
+	leash := []string{command[0], "leash"}
+	people, err := a.telegram(ctx, home, cfg)
+	if err != nil {
+		return err
+	}
 	return daemon.Run(ctx, daemon.Options{
-		Home: home, Command: command, Input: input, KeepLogs: cfg.Retention.Logs.Std(),
-		OnResume: cfg.OnResume, Logger: a.processLogger(log), OnState: onState,
+		Telegram: people,
+		Home:     home, Command: command, Input: input, KeepLogs: cfg.Retention.Logs.Std(),
+		OnResume: cfg.OnResume, Logger: a.processLogger(log), OnState: onState, OnReach: onReach,
+		Tunnel: daemon.TunnelOptions{Kind: cfg.Tunnel, Leash: leash, PublicURL: strings.TrimRight(cfg.PublicURL, "/")},
 	})
 }
 

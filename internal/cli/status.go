@@ -21,6 +21,7 @@ type statusAnswer struct {
 	Home    string      `json:"home"`
 	Health  *api.Health `json:"health"`
 	Session *api.Status `json:"session"`
+	Phone   phone       `json:"phone"`
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -65,6 +66,7 @@ func (a *app) status(ctx context.Context) error {
 	if answer.Control, err = daemon.Control(home); err != nil {
 		return err
 	}
+	answer.Phone = a.phoneNow(ctx, home, client)
 	return a.answer(answer, func() { a.tellStatus(answer) })
 }
 
@@ -104,6 +106,13 @@ func (a *app) tellStatus(s statusAnswer) {
 	}
 	if s.Daemon == 0 {
 		rows = append(rows, row{"daemon", p.bang() + " none: a sidecar that ends is not started again"})
+	}
+	for i, line := range s.Phone.words(a) {
+		label := "phone"
+		if i > 0 {
+			label = ""
+		}
+		rows = append(rows, row{label, line})
 	}
 	if !s.Session.Active {
 		a.rows(append(rows, row{"session", "none; open one with: " + a.command("open", "https://example.com")})...)

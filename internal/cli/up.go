@@ -74,7 +74,7 @@ func (a *app) up(ctx context.Context, o upOptions) error {
 func (s *screen) foreground(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	states := make(chan daemon.State, 16)
+	states, reaches := make(chan daemon.State, 16), make(chan daemon.Reach, 1)
 	ended := make(chan error, 1)
 	go func() {
 		ended <- s.app.runDaemon(running, s.home, s.config, func(st daemon.State) {
@@ -82,6 +82,12 @@ func (s *screen) foreground(ctx context.Context) error {
 			case states <- st:
 			case <-running.Done(): // nobody reads any more
 			}
+		}, func(r daemon.Reach) {
+			select { // the latest counts, and nobody waits for the screen
+			case <-reaches:
+			default:
+			}
+			reaches <- r
 		})
 	}()
 	done := s.app.progress("starting")
@@ -106,6 +112,10 @@ func (s *screen) foreground(ctx context.Context) error {
 			}
 			if shown || st.Phase == daemon.Restarting {
 				s.change(st)
+			}
+		case r := <-reaches:
+			if shown {
+				s.reached(r)
 			}
 		}
 	}
@@ -161,6 +171,7 @@ type upAnswer struct {
 	CheckMS  int64  `json:"check_ms,omitempty"`
 	Session  string `json:"active_session,omitempty"`
 	Already  bool   `json:"already_running,omitempty"`
+	Phone    *phone `json:"phone,omitempty"`
 }
 
 // screen is what up shows.
@@ -173,6 +184,7 @@ type screen struct {
 	found   chan foundBrowser
 	checked func() // lets other commands at the browser
 	began   time.Time
+	shown   daemon.Stand // of the way from a phone, as the screen says it
 }
 
 // goodbye is the last line of an orderly end.

@@ -59,7 +59,7 @@ func (l *loader) check() {
 	l.require("integrations.browserbase.context_store", filled(bb.ContextStore))
 	l.require("uploads", filled(c.Uploads))
 	l.require("public_url", optional(c.PublicURL, checkOrigin))
-	l.require("telegram.api_url", checkURL(c.Telegram.APIURL, "https", "http"))
+	l.require("telegram.api_url", checkWebhook(c.Telegram.APIURL)) // the token is in every address
 	l.require("telegram.owners", each(c.Telegram.Owners, checkOwner))
 	l.require("browser.args", each(c.Browser.Args, checkSwitch))
 	l.require("browser.locale", optional(c.Browser.Locale, func(s string) error { return form(s, localeForm, "en-GB") }))

@@ -122,7 +122,7 @@ func TestControlAddressAndItsShortForm(t *testing.T) {
 		"a name that may resolve anywhere":      {config.Inputs{Set: []string{control + "localhost.example.com:1"}}, "", "must be a loopback address"},
 		"a port that is none":                   {config.Inputs{Set: []string{control + "127.0.0.1:http"}}, "", "must end in a port"},
 		"a port out of range":                   {config.Inputs{Set: []string{port + "65536"}}, "", "from 0 to 65535"},
-		"both listeners on one address":         {config.Inputs{Set: []string{control + "127.0.0.1:3850"}}, "", "must differ from listen.control"},
+		"both listeners on one address":         {config.Inputs{Set: []string{control + "127.0.0.1:3850", "listen.public=127.0.0.1:3850"}}, "", "must differ from listen.control"},
 		"an address without a port is no guess": {config.Inputs{Set: []string{control + "127.0.0.1"}}, "", "must be host:port"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,6 +144,27 @@ func TestControlAddressAndItsShortForm(t *testing.T) {
 				t.Errorf("sidecar_port %d does not follow %s", cfg.Integrations.Browserbase.SidecarPort, tt.control)
 			}
 		})
+	}
+}
+
+func TestThePublicPortFollowsTheControlPortUnlessItIsSet(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		set  []string
+		want string
+	}{
+		"by default":                  {nil, "127.0.0.1:3850"},
+		"beside a port of one's own":  {[]string{"listen.control=127.0.0.1:5000"}, "127.0.0.1:5001"},
+		"by the short form":           {[]string{"integrations.browserbase.sidecar_port=6000"}, "127.0.0.1:6001"},
+		"where the system chooses":    {[]string{"listen.control=127.0.0.1:0"}, "127.0.0.1:0"},
+		"at the last port":            {[]string{"listen.control=127.0.0.1:65535"}, "127.0.0.1:65534"},
+		"never where it is set":       {[]string{"listen.control=127.0.0.1:5000", "listen.public=0.0.0.0:7000"}, "0.0.0.0:7000"},
+		"on loopback, whatever it is": {[]string{"listen.control=[::1]:5000"}, "127.0.0.1:5001"},
+	} {
+		cfg, _, err := config.Load(config.Inputs{Set: tt.set})
+		if err != nil || cfg.Listen.Public != tt.want {
+			t.Errorf("%s: %v, %v", name, cfg, err)
+		}
 	}
 }
 

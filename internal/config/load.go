@@ -175,6 +175,13 @@ func (l *loader) derive() {
 		bb.SidecarPort = n
 		l.origins.byPath[portPath] = control
 	}
+	if at := l.origins.Of(controlPath); at.Source > FromDefault && l.origins.Of(publicPath).Source == FromDefault {
+		// A second tapin that is given a place of its own has one for people too.
+		if beside, ok := nextPort(c.Listen.Control); ok {
+			c.Listen.Public = beside
+			l.origins.byPath[publicPath] = at
+		}
+	}
 	if l.origins.Of(remindPath).Source == FromDefault {
 		c.Notify.RemindAt = []Duration{bb.IdleWarning}
 		if idle := l.origins.Of(idlePath); idle.Source != FromDefault {
@@ -183,4 +190,23 @@ func (l *loader) derive() {
 	}
 	slices.Sort(c.Notify.RemindAt)
 	c.Notify.RemindAt = slices.Compact(c.Notify.RemindAt)
+}
+
+// nextPort is the port beside that of an address, on loopback. Where the system
+// chooses one, it chooses the other too.
+func nextPort(address string) (string, bool) {
+	_, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", false // check says what is wrong with it
+	}
+	port, err := strconv.Atoi(text)
+	switch {
+	case err != nil || port < 0 || port > 65535:
+		return "", false
+	case port == 65535:
+		port--
+	case port > 0:
+		port++
+	}
+	return loopback(port), true
 }

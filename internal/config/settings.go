@@ -53,7 +53,7 @@ type Config struct {
 type Listen struct {
 	// The address of the API for agents and tools; loopback only.
 	Control string `yaml:"control"`
-	// The address of the live view and the console, which the tunnel or a reverse proxy forwards to.
+	// The address of the live view and the console, which the tunnel or a reverse proxy forwards to; not set means the port after that of control.
 	Public string `yaml:"public"`
 }
 

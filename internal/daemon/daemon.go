@@ -1,7 +1,7 @@
-// Package daemon is the root of the daemon process: it starts the sidecar as a
-// process of its own, watches it, starts it again when it ends or hangs, and
-// wakes agents whose hand-offs are over. It owns the home's daemon lock, the
-// sidecar's log and the wakes that are still to be delivered. It must never reach a
+// Package daemon is the root of the daemon process: it starts the sidecar and the
+// tunnel as processes of their own, watches them, starts them again when they end
+// or hang, and wakes agents whose hand-offs are over. It owns the home's daemon lock,
+// their logs and the wakes that are still to be delivered. It must never reach a
 // browser itself: what a fault in the engine can take down is the sidecar alone.
 package daemon
 
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tapin/internal/api"
+	"tapin/internal/chat/telegram"
 	"tapin/internal/config"
 	"tapin/internal/event"
 	"tapin/internal/fault"
@@ -30,9 +31,23 @@ type Options struct {
 	Input    []byte          // what each sidecar reads from its standard input; nil means nothing
 	KeepLogs time.Duration   // how long old log files are kept; 0 means for ever
 	OnResume config.OnResume // how a stopped agent is woken when its hand-off is over
+	Telegram *Telegram       // nil: there is no chat
 	Logger   *slog.Logger    // nil discards
+	Tunnel   TunnelOptions   // how phones get to this machine
 	// OnState is told of every change, one at a time; nil means nobody is.
 	OnState func(State)
+	// OnReach is told of every change in how phones get here, one at a time; nil
+	// means nobody is.
+	OnReach func(Reach)
+}
+
+// TunnelOptions are how phones get to this machine; the zero value means that
+// they do not.
+type TunnelOptions struct {
+	Kind      config.Tunnel
+	Program   string   // empty means the one of that name in the PATH
+	Leash     []string // the command that runs Leash on the arguments after it
+	PublicURL string   // the owner's own address, which wins over a tunnel's
 }
 
 // Phase is what the sidecar is doing, as its daemon sees it.
@@ -64,7 +79,7 @@ type State struct {
 func Run(ctx context.Context, o Options) error { return newDaemon(o).run(ctx) }
 
 func newDaemon(o Options) *daemon {
-	d := &daemon{opts: o, log: o.Logger, rhythm: usual()}
+	d := &daemon{opts: o, log: o.Logger, rhythm: usual(), outlook: usualOutlook()}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -92,13 +107,29 @@ func (d *daemon) run(ctx context.Context) error {
 	if d.waker, err = newWaker(o.Home, o.OnResume, d.log, d.leave); err != nil {
 		return err
 	}
+	if err := d.openChat(); err != nil {
+		return err
+	}
 	if err := d.takeOver(ctx); err != nil {
 		return err
 	}
-	waking, stop := context.WithCancel(ctx)
-	var woken sync.WaitGroup
-	woken.Go(func() { d.waker.run(waking) })
-	defer woken.Wait()
+	words, err := OpenLog(o.Home, "tunnel.log", &LogOptions{Keep: o.KeepLogs})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = words.Close() }()
+	d.reach = newReach(o.Home, o.Tunnel.Kind, o.Tunnel.PublicURL, o.OnReach)
+	defer d.reach.forget()
+	d.reach.set(func(*Reach) {}) // so that it can be read from the beginning
+	d.tunnel = newTunnel(o, d.reach, d.log, lossy{words}, d.leave)
+	beside, stop := context.WithCancel(ctx)
+	var others sync.WaitGroup
+	others.Go(func() { d.waker.run(beside) })
+	others.Go(func() { d.tunnel.run(beside) })
+	if d.chat != nil {
+		others.Go(func() { d.chat.Run(beside) })
+	}
+	defer others.Wait()
 	defer stop()
 	return d.supervise(ctx, log)
 }
@@ -108,6 +139,10 @@ type daemon struct {
 	log      *slog.Logger
 	letters  *event.Letterbox
 	waker    *waker
+	reach    *reach
+	tunnel   *tunnel
+	outlook  outlook
+	chat     *telegram.Room // nil: there is none
 	rhythm   rhythm
 	restarts int
 	served   bool // whether any sidecar ever became ready
@@ -244,6 +279,8 @@ func (d *daemon) watch(ctx context.Context, c *child, control string) error {
 		})
 	})
 	asking.Go(func() { d.waker.follow(watching, control) })
+	asking.Go(func() { d.announce(watching, control) })
+	asking.Go(func() { d.converse(watching, ctx, control) })
 	defer asking.Wait()
 	defer cancel()
 	select {

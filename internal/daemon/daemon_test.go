@@ -27,12 +27,27 @@ import (
 // TestMain lets the test binary stand in for a sidecar: the daemon knows of it
 // only that it is a process, says READY, and answers on its address.
 func TestMain(m *testing.M) {
+	switch filepath.Base(os.Args[0]) {
+	case "cloudflared", "tailscale":
+		os.Exit(standInTunnel())
+	}
 	if len(os.Args) > 2 {
 		switch os.Args[1] {
 		case "stand-in":
 			os.Exit(standIn(os.Args[2], os.Args[3]))
 		case "real-sidecar":
 			os.Exit(realSidecar(os.Args[2]))
+		case "leash":
+			code, err := Leash(context.Background(), os.Stdin, os.Args[2:], os.Stderr)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = 1
+			}
+			os.Exit(code)
+		case "tunnel-sidecar":
+			os.Exit(tunnelSidecar(os.Args[2]))
+		case "tunnel-daemon":
+			os.Exit(tunnelDaemon(os.Args[2]))
 		case "real-daemon":
 			os.Exit(realDaemon(os.Args[2], os.Args[3:]))
 		}

@@ -81,6 +81,9 @@ func ask(ctx context.Context, home *store.Home, lock string, within time.Duratio
 	patient, cancel := context.WithTimeout(ctx, within)
 	err = awaitFree(patient, home, lock, pid)
 	cancel()
+	if err == nil {
+		awaitExit(ctx, pid)
+	}
 	if err == nil || ctx.Err() != nil || patient.Err() == nil {
 		return pid, err
 	}
@@ -132,6 +135,22 @@ func awaitFree(ctx context.Context, home *store.Home, lock string, pid int) erro
 		case <-ctx.Done():
 			return fault.New(fault.Busy, "end tapin", "process %d has not ended yet", pid).
 				WithHint("Wait a little; if it hangs, end it with: kill -9 %d", pid).With("pid", pid)
+		}
+	}
+}
+
+// awaitExit waits until a process that has let go of its lock is gone, which it
+// is in a moment. Not for long: one that nobody reaps keeps its number.
+func awaitExit(ctx context.Context, pid int) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for syscall.Kill(pid, 0) == nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
 		}
 	}
 }

@@ -22,7 +22,7 @@ type Line struct {
 	Text string    `json:"line"`
 }
 
-// Tail reads the logs of a home's daemon and sidecar as one, and goes on where
+// Tail reads the logs of a home's daemon, sidecar and tunnel as one, and goes on where
 // it was. It is not safe for concurrent use.
 type Tail struct {
 	parts []*partTail
@@ -31,7 +31,7 @@ type Tail struct {
 // OpenTail reads nothing yet. Close must be called.
 func OpenTail(home *store.Home) *Tail {
 	t := &Tail{}
-	for _, part := range []string{"daemon", "sidecar"} {
+	for _, part := range []string{"daemon", "sidecar", "tunnel"} {
 		t.parts = append(t.parts, &partTail{part: part, path: filepath.Join(home.Path(), logFolder, part+".log")})
 	}
 	return t

@@ -163,6 +163,9 @@ func (w *waker) note(e event.Event) error {
 		w.log.Error("the end of a hand-off cannot be read, and nobody is woken for it", "seq", e.Seq)
 		return nil
 	}
+	if k.ByAgent() {
+		return nil // it is awake
+	}
 	raw, err := json.Marshal(k)
 	if err != nil {
 		return err

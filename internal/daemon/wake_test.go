@@ -339,3 +339,21 @@ func TestWhatAWakeKnowsOfItsHandOff(t *testing.T) {
 		})
 	}
 }
+
+func TestAnAgentThatEndedItsHandoffItselfIsNotWoken(t *testing.T) {
+	t.Parallel()
+	for by, want := range map[string]int{"agent": 0, "owner": 1, "time": 1, "verify": 1, "": 1} {
+		home := openHome(t)
+		w := testWaker(t, home, callFunc(func(wake) (time.Duration, error) { return 0, nil }))
+		data, err := json.Marshal(event.HandoffEnded{HandoffID: "hof_1", Status: "CANCELLED", FinishedBy: by})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.note(event.Event{Seq: 1, ID: "hof_1", Version: 3, Type: event.HandoffCancelled, Data: data}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := home.List(wakeFolder); err != nil || len(got) != want {
+			t.Errorf("ended by %q: %v, %v", by, got, err)
+		}
+	}
+}

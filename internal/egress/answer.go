@@ -47,7 +47,8 @@ func ownPage(what, why string) string {
 type Failure struct {
 	Host string    `json:"host"`
 	Port uint16    `json:"port"`
-	Kind string    `json:"kind"` // dns, refused, timeout, unreachable, reset, upstream, failed
+	Kind string    `json:"kind"`           // dns, refused, timeout, unreachable, reset, upstream, failed
+	Lane string    `json:"lane,omitempty"` // whose traffic it was, where several share a browser
 	At   time.Time `json:"at"`
 }
 

@@ -20,6 +20,7 @@ type Block struct {
 	Scheme string    `json:"scheme,omitempty"` // http, https or ws, as far as known
 	Vendor bool      `json:"vendor,omitempty"` // the browser's own call, not the page's
 	Hint   string    `json:"hint,omitempty"`
+	Lane   string    `json:"lane,omitempty"` // whose traffic it was, where several share a browser
 	At     time.Time `json:"at"`
 }
 

@@ -30,6 +30,9 @@ func (r *Room) apply(ctx context.Context, l *live, e Event) (Record, error) {
 }
 
 func (r *Room) applyLocked(ctx context.Context, l *live, e Event) (Record, []Effect, error) {
+	if l.rec.heard(ctx) {
+		return l.rec, nil, nil
+	}
 	rec, effects, err := next(l.rec, e)
 	if err != nil {
 		return l.rec, nil, err
@@ -38,7 +41,7 @@ func (r *Room) applyLocked(ctx context.Context, l *live, e Event) (Record, []Eff
 		l.rec = rec // presence may run a little ahead of the disk
 		return rec, effects, nil
 	}
-	rec = prepare(rec, effects)
+	rec = prepare(rec, effects).hear(ctx)
 	if err := r.archive.Write(rec.ID, rec); err != nil {
 		return l.rec, nil, err
 	}
@@ -175,6 +178,7 @@ func (r *Room) show(l *live, settled bool) {
 			delete(r.bySession, l.rec.SessionID)
 		}
 	}
+	r.showed(l)
 }
 
 // carryOut does one thing, which may have been done before.
@@ -191,6 +195,10 @@ func (r *Room) carryOut(ctx context.Context, l *live, e Effect) error {
 	case keepBrowser:
 		if !rec.IsOver() {
 			err = stage.KeepUntil(ctx, rec.SessionID, rec.Deadline.Add(keepBeyond))
+		}
+	case markStale:
+		if !rec.IsOver() { // by now it may have been found to work
+			err = stage.Stale(ctx, rec.SessionID)
 		}
 	case returnWheel:
 		err = stage.Return(ctx, rec.SessionID, rec.ID, loggedIn(*rec))
@@ -235,7 +243,7 @@ func (r *Room) carryOut(ctx context.Context, l *live, e Effect) error {
 // loggedIn reports whether a person was seen to have logged in: that is what
 // was asked for, and the conditions say that it is so.
 func loggedIn(r Record) bool {
-	return r.Status == Finished && (r.Reason == Login || r.Reason == SecondFactor) && r.Verified != nil && r.Verified.Held
+	return r.Status == Finished && r.asksForLogin() && r.Verified != nil && r.Verified.Held
 }
 
 func evidenceOf(r Record) string {

@@ -17,6 +17,8 @@ const (
 	maxGrace      = 5 * time.Minute // a person at work at the deadline gets so much more
 	parkFor       = 24 * time.Hour
 	keepBeyond    = 10 * time.Minute // the browser outlives the hand-off by this
+	endBefore     = 30 * time.Second // a browser that ends by itself is given back before
+	shortestAsked = time.Second
 	presenceStep  = 30 * time.Second // how exact the disk is about presence
 	lookWhenSeen  = time.Second      // between looks at conditions while somebody is there
 	lookWhenAlone = 3 * time.Second
@@ -30,6 +32,7 @@ type Effect string
 // The effects that are kept.
 const (
 	keepBrowser   Effect = "keep"
+	markStale     Effect = "stale" // the saved login: a person is asked for one
 	returnWheel   Effect = "return"
 	addEvidence   Effect = "evidence"
 	closeSession  Effect = "close"
@@ -78,8 +81,15 @@ func next(r Record, e Event) (Record, []Effect, error) {
 type started struct{}
 
 func (started) apply(r Record) (Record, []Effect, error) {
-	return r, []Effect{tellStarted, keepBrowser}, nil
+	effects := []Effect{tellStarted, keepBrowser}
+	if r.asksForLogin() {
+		effects = append(effects, markStale)
+	}
+	return r, effects, nil
 }
+
+// asksForLogin reports whether a person is needed because a login did not do.
+func (r Record) asksForLogin() bool { return r.Reason == Login || r.Reason == SecondFactor }
 
 // done is somebody's word, or the conditions', that the person has finished.
 type done struct {
@@ -261,6 +271,17 @@ func (e resumed) apply(r Record) (Record, []Effect, error) {
 	r.Book.Latest = later(r.Book.Latest, r.Deadline)
 	r = r.awake(e.now)
 	return r, []Effect{keepBrowser, tellResumed}, nil
+}
+
+// replaced is another browser under a person whose own was lost.
+type replaced struct{ generation int }
+
+func (e replaced) apply(r Record) (Record, []Effect, error) {
+	if r.IsOver() || e.generation <= r.Generation {
+		return r, nil, nil
+	}
+	r.Generation = e.generation
+	return r, []Effect{save}, nil
 }
 
 // mayEnd refuses whoever may not end this turn now.

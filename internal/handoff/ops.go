@@ -20,6 +20,9 @@ func (r *Room) Finish(ctx context.Context, by By, id string, anyway bool) (rec R
 	if err != nil {
 		return Record{}, err
 	}
+	if l == nil && rec.heard(ctx) {
+		return rec, nil
+	}
 	if l == nil {
 		return again(rec, done{by: by})
 	}
@@ -30,6 +33,9 @@ func (r *Room) finish(ctx context.Context, l *live, by By, anyway bool) (Record,
 	l.turn.take()
 	rec := l.rec
 	l.turn.give()
+	if rec.heard(ctx) {
+		return rec, nil
+	}
 	if rec.IsOver() {
 		return again(rec, done{by: by})
 	}
@@ -189,6 +195,23 @@ func (r *Room) SessionEnded(ctx context.Context, session, why string) {
 	}
 }
 
+// BrowserReplaced notes that another browser took the place of one that was
+// lost under a person. It must be called without a lock that a Stage method takes.
+func (r *Room) BrowserReplaced(ctx context.Context, session string, generation int) {
+	r.mu.Lock()
+	l := r.bySession[session]
+	r.mu.Unlock()
+	if l != nil {
+		r.replace(ctx, l, generation)
+	}
+}
+
+func (r *Room) replace(ctx context.Context, l *live, generation int) {
+	if _, err := r.apply(ctx, l, replaced{generation}); err != nil {
+		r.log.Warn("that a browser was replaced could not be noted", "handoff", l.id, "error", err)
+	}
+}
+
 func (r *Room) awaken(ctx context.Context, l *live) {
 	if _, err := r.apply(context.WithoutCancel(ctx), l, present{now: wallClock()}); err != nil {
 		r.log.Warn("a sign of life could not be noted", "handoff", l.id, "error", err)
@@ -200,6 +223,9 @@ func (r *Room) change(ctx context.Context, id string, event func(Record) Event) 
 	l, rec, err := r.find(id)
 	if err != nil {
 		return Record{}, err
+	}
+	if rec.heard(ctx) {
+		return rec, nil
 	}
 	if l == nil {
 		return again(rec, event(rec))

@@ -142,6 +142,7 @@ type bookkeeper struct {
 	Warned    bool             `json:"warned,omitempty"`
 	Graced    time.Duration    `json:"graced,omitempty"` // added since a person was busy at the deadline
 	Pending   []Effect         `json:"pending,omitempty"`
+	Heard     []string         `json:"heard,omitempty"` // keys of words that had their effect
 	Outbox    event.Outbox     `json:"outbox,omitempty"`
 }
 

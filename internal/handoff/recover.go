@@ -32,7 +32,11 @@ func (r *Room) Recover(ctx context.Context) {
 		r.settle(ctx, l)
 		lost := !l.rec.IsOver() && errors.Is(r.retake(ctx, l.rec), fault.NoSession)
 		late := lost && !wallClock().Before(l.rec.Deadline)
+		session := l.rec.SessionID
 		l.turn.give()
+		if generation, err := r.deps.Stage.Generation(session); err == nil {
+			r.replace(ctx, l, generation)
+		}
 		switch {
 		case late: // its time was over before: the owner is told that, and finds a to-do
 			if _, err := r.apply(ctx, l, tick{now: wallClock(), lost: true}); err != nil {

@@ -33,6 +33,9 @@ type Options struct {
 	RemindAt []time.Duration // of idleness; nil means once, after 10 min; empty means never
 	Longest  time.Duration   // past which no extension goes; default 4 h
 	Keep     time.Duration   // how long what is over is kept; 0 means for ever
+	// OnChange hears of every change that doors can see, by the session it is
+	// about. It must be quick, and ask nothing back.
+	OnChange func(session string)
 	Logger   *slog.Logger
 }
 
@@ -57,8 +60,9 @@ type Room struct {
 	key     []byte // of fingerprints
 
 	mu        sync.Mutex
-	open      map[string]*live // by id: what is not over, or not settled
-	bySession map[string]*live // who holds it, or held it last and is not settled
+	open      map[string]*live  // by id: what is not over, or not settled
+	bySession map[string]*live  // who holds it, or held it last and is not settled
+	last      map[string]string // by session: its latest hand-off, until the session is forgotten
 }
 
 // live is a hand-off in memory.
@@ -85,7 +89,7 @@ func (t turn) give() { <-t }
 // answers from the first moment. Recover, once there are sessions again, goes
 // on with them.
 func New(deps Deps, opts *Options) (*Room, error) {
-	r := &Room{deps: deps, todos: todos{deps.Home}, open: map[string]*live{}, bySession: map[string]*live{}}
+	r := &Room{deps: deps, todos: todos{deps.Home}, open: map[string]*live{}, bySession: map[string]*live{}, last: map[string]string{}}
 	if opts != nil {
 		r.opts = *opts
 	}
@@ -133,7 +137,7 @@ func (r *Room) load() error {
 		case err != nil || rec.ID != id:
 			r.log.Error("a hand-off cannot be read and is left alone", "handoff", id, "error", err)
 		default:
-			r.admit(&live{id: id, turn: newTurn(), rec: rec})
+			r.admit(&live{id: id, turn: newTurn(), rec: rec.doubted(wallClock())})
 		}
 	}
 	return nil
@@ -148,6 +152,7 @@ func (r *Room) admit(l *live) {
 	if l.running || r.bySession[l.rec.SessionID] == nil {
 		r.bySession[l.rec.SessionID] = l
 	}
+	r.showed(l)
 }
 
 // fingerprintKey is this installation's, made on first use. It keeps anybody
@@ -239,7 +244,7 @@ func (r *Room) Start(ctx context.Context, o StartOptions) (rec Record, err error
 	}
 	id := store.NewID("hof")
 	lent, err := r.deps.Stage.Lend(ctx, o.SessionID, id, LendOptions{
-		TabID: o.TabID, Conditions: o.Verify, Photo: o.Capture || !o.Silent, Login: o.Reason == Login || o.Reason == SecondFactor,
+		TabID: o.TabID, Conditions: o.Verify, Photo: o.Capture || !o.Silent,
 		Observe: page.ObserveOptions{Key: r.key, Conceal: []string{o.Instruction, o.Task}},
 	})
 	if err != nil {
@@ -295,6 +300,13 @@ func (r *Room) draft(id string, o StartOptions, lent Lent, attempts int) Record 
 	if timeout == 0 {
 		timeout = r.opts.Timeout
 	}
+	latest := now.Add(max(r.opts.Longest, timeout))
+	if end := lent.Until.Add(-endBefore); !lent.Until.IsZero() && end.Before(latest) {
+		// The browser ends, whatever the person still has to do: better that they
+		// know their time, and that there is some left to save what they did.
+		latest = later(end, now.Add(shortestAsked))
+		timeout = min(timeout, latest.Sub(now))
+	}
 	onTimeout := o.OnTimeout
 	if onTimeout == "" {
 		onTimeout = CloseOnTimeout
@@ -306,7 +318,7 @@ func (r *Room) draft(id string, o StartOptions, lent Lent, attempts int) Record 
 		StartedBy: o.By, OnTimeout: onTimeout, Notify: !o.Silent,
 		CreatedAt: now, Deadline: now.Add(timeout), Before: snapshot(lent.Seen, now), Attempts: attempts,
 		Book: bookkeeper{
-			Verify: o.Verify, Capture: o.Capture, Timeout: timeout, Latest: now.Add(max(r.opts.Longest, timeout)),
+			Verify: o.Verify, Capture: o.Capture, Timeout: timeout, Latest: latest,
 			RemindAt: reminders(r.opts.RemindAt, timeout), IdleSince: now,
 		},
 	}

@@ -24,6 +24,10 @@ type Stage interface {
 	Observe(ctx context.Context, session, handoff string, o page.ObserveOptions) (page.Observation, error)
 	// Holds tells which conditions are met, and nothing else of the page.
 	Holds(ctx context.Context, session, handoff string, conditions []page.Condition) ([]bool, error)
+	// Stale notes that the saved login of the session did not do. It may be repeated.
+	Stale(ctx context.Context, session string) error
+	// Generation is the how manieth browser of its session the one now is.
+	Generation(session string) (int, error)
 	// KeepUntil raises the deadline of the session, as far as its plan allows.
 	KeepUntil(ctx context.Context, session string, t time.Time) error
 	// Screenshot photographs the page, secret fields masked.
@@ -47,7 +51,6 @@ type LendOptions struct {
 	Observe    page.ObserveOptions
 	Conditions []page.Condition
 	Photo      bool
-	Login      bool // the agent met a login: the saved one is stale
 }
 
 // Lent is a session as it was when the wheel changed hands.
@@ -58,6 +61,7 @@ type Lent struct {
 	Seen       page.Observation
 	Holds      []bool      // of the conditions, in their order
 	Photo      *page.Image // secret fields masked; nil where there is none
+	Until      time.Time   // past which the browser cannot be kept; zero means as long as is wished
 }
 
 // Evidence is where a run's evidence is kept. Safe for concurrent use.

@@ -37,6 +37,7 @@ type theatre struct {
 	closed     int
 	lost       bool
 	lends      int
+	stale      int  // how often the saved login was found not to do
 	idle       bool // the agent has not used it for long: after a restart nobody picks it up
 	// step is asked before each call that changes something, and after it.
 	step func(what string) error
@@ -71,6 +72,13 @@ func (s *theatre) lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.session, s.lease, s.lost = "", "", true
+}
+
+// replaced is another browser in the place of a lost one.
+func (s *theatre) replaced() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.generation++
 }
 
 func (s *theatre) touch() {
@@ -193,6 +201,22 @@ func (s *theatre) Holds(_ context.Context, session, handoff string, c []page.Con
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.conditions(c), s.held(session, handoff)
+}
+
+func (s *theatre) Stale(_ context.Context, session string) error {
+	return s.change("stale", func() error {
+		if err := s.there(session); err != nil {
+			return err
+		}
+		s.stale++
+		return nil
+	})
+}
+
+func (s *theatre) Generation(session string) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.generation, s.there(session)
 }
 
 func (s *theatre) KeepUntil(_ context.Context, session string, t time.Time) error {

@@ -64,6 +64,15 @@ func (r Record) notice(e tick) (Record, []Effect) {
 	return r, []Effect{save}
 }
 
+// doubted is a record as the next process reads it. The disk may be behind by a
+// step of what it knew of the person, and the doubt is theirs.
+func (r Record) doubted(now time.Time) Record {
+	if at := r.Book.HumanAt; !at.IsZero() && at.Before(now) {
+		r.Book.HumanAt = at.Add(min(presenceStep, now.Sub(at)))
+	}
+	return r
+}
+
 // timeOut is the end by the clock, unless a person is in the middle of it: a
 // password is not cut off half typed.
 func (r Record) timeOut(e tick) (Record, []Effect) {

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"tapin/internal/event"
 	"tapin/internal/fault"
 	"tapin/internal/secret"
 	"tapin/internal/store"
@@ -32,6 +33,8 @@ const (
 	// maxWaiting bounds how many devices wait at a link: the owner is asked about
 	// a number, and must be able to find it.
 	maxWaiting = 3
+	// maxNumbers bounds how many wait at all links together: there are ninety.
+	maxNumbers = 45
 	// guessesPerMinute bounds how often a wrong token may be shown to one link.
 	guessesPerMinute = 10
 )
@@ -54,6 +57,7 @@ type Link struct {
 	ExpiresAt time.Time `json:"expires_at"`
 	Claimed   bool      `json:"claimed"`
 	Waiting   []int     `json:"waiting,omitempty"` // the numbers that waiting devices show
+	Open      bool      `json:"open,omitempty"`    // it may be known to anybody, and has no token that anybody knows
 }
 
 // record is a link as it is kept.
@@ -65,7 +69,14 @@ type record struct {
 	ExpiresAt time.Time `json:"expires_at"`
 	Token     digest    `json:"token"`
 	Device    digest    `json:"device,omitempty"`
+	Who       string    `json:"who,omitempty"` // has it, where that is known for certain
+	Overheard bool      `json:"overheard,omitempty"`
 	Waiting   []waiting `json:"waiting,omitempty"`
+	Open      bool      `json:"open,omitempty"`
+	Over      bool      `json:"over,omitempty"` // all that is left is to tell it
+
+	Version int          `json:"version"`
+	Outbox  event.Outbox `json:"outbox,omitempty"`
 }
 
 // waiting is a device that came second.
@@ -73,6 +84,8 @@ type waiting struct {
 	Number int       `json:"number"`
 	Device digest    `json:"device"`
 	Until  time.Time `json:"until"`
+
+	Overheard bool `json:"overheard,omitempty"`
 }
 
 // digest stands for a token on the disk. Tokens are 256 random bits, so that a
@@ -88,9 +101,15 @@ func (d digest) is(other digest) bool {
 	return d != "" && subtle.ConstantTimeCompare([]byte(d), []byte(other)) == 1
 }
 
+// Options are what a room works with besides; nil and zero values mean the defaults.
+type Options struct {
+	Pump *event.Pump // tells the feed what happens to links; nil: nobody is told
+}
+
 // Room has all links. It is safe for concurrent use.
 type Room struct {
 	home *store.Home
+	opts Options
 
 	mu      sync.Mutex
 	guesses map[string]guesses       // by link: wrong tokens in the minute that runs
@@ -103,37 +122,63 @@ type guesses struct {
 }
 
 // New makes a room of the links that a home keeps.
-func New(home *store.Home) *Room {
-	return &Room{home: home, guesses: map[string]guesses{}, changed: map[string]chan struct{}{}}
+func New(home *store.Home, opts *Options) *Room {
+	r := &Room{home: home, guesses: map[string]guesses{}, changed: map[string]chan struct{}{}}
+	if opts != nil {
+		r.opts = *opts
+	}
+	return r
 }
 
 // Mint makes a link into a session. The token is for its owner alone, and is
 // never to be had again.
-func (r *Room) Mint(_ context.Context, session string, mode Mode, until time.Time) (Link, secret.Text, error) {
+func (r *Room) Mint(ctx context.Context, session string, mode Mode, until time.Time) (Link, secret.Text, error) {
 	if mode != Drive && mode != Watch {
 		return Link{}, secret.Text{}, fault.New(fault.InvalidRequest, "make a link", "%q is no mode of a link", mode).WithHint("Use drive or watch.")
 	}
 	token := newToken()
-	rec := record{
+	rec := &record{
 		ID: store.NewID(prefix), SessionID: session, Mode: mode,
 		CreatedAt: time.Now().UTC(), ExpiresAt: until.UTC(), Token: digestOf(token),
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.home.WriteJSON(file(rec.ID), rec); err != nil {
-		return Link{}, secret.Text{}, fault.Wrap(fault.Internal, "make a link", err)
+	if err := r.change(ctx, "make a link", rec, event.LinkMinted, 0); err != nil {
+		return Link{}, secret.Text{}, err
 	}
 	return rec.link(), token, nil
+}
+
+// View is the link of a session that may be known to anybody, made by the first
+// who asks for it. No token opens it: a device gets in by Admit, or knocks and
+// waits for the owner's word.
+func (r *Room) View(ctx context.Context, session string, until time.Time) (Link, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	links, err := r.list(ctx)
+	if err != nil {
+		return Link{}, err
+	}
+	for _, l := range links {
+		if l.Open && l.SessionID == session {
+			return l, nil
+		}
+	}
+	rec := &record{
+		ID: store.NewID(prefix), SessionID: session, Mode: Drive, Open: true,
+		CreatedAt: time.Now().UTC(), ExpiresAt: until.UTC(), Token: digestOf(newToken()),
+	}
+	return rec.link(), r.change(ctx, "make a link", rec, event.LinkMinted, 0)
 }
 
 // Claim takes a link's token and gives the device that showed it a secret of
 // its own. The first device gets in. A further one is refused with a number,
 // and gets in with its secret once the owner has moved the link to it.
-func (r *Room) Claim(_ context.Context, id string, token secret.Text) (device secret.Text, err error) {
+func (r *Room) Claim(ctx context.Context, id string, token secret.Text) (device secret.Text, err error) {
 	const op = "claim a link"
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rec, err := r.live(op, id)
+	rec, err := r.live(ctx, op, id)
 	if err != nil {
 		return secret.Text{}, err
 	}
@@ -143,52 +188,81 @@ func (r *Room) Claim(_ context.Context, id string, token secret.Text) (device se
 		}
 		return secret.Text{}, expired(op) // whether the link exists is nobody's business
 	}
-	return r.admit(op, rec)
+	return r.admit(ctx, op, rec)
 }
 
 // Admit is Claim for somebody who needs no token, because he is known to sit at
 // this very machine. Whoever calls it has made sure of that.
-func (r *Room) Admit(_ context.Context, id string) (device secret.Text, err error) {
+func (r *Room) Admit(ctx context.Context, id string) (device secret.Text, err error) {
 	const op = "open a link on this machine"
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rec, err := r.live(op, id)
+	rec, err := r.live(ctx, op, id)
 	if err != nil {
 		return secret.Text{}, err
 	}
-	return r.admit(op, rec)
+	return r.admit(ctx, op, rec)
 }
 
 // admit lets a device in, or has it wait for the owner's word. Called with the
 // lock held.
-func (r *Room) admit(op string, rec *record) (device secret.Text, err error) {
-	device = newToken()
-	if rec.Device == "" {
-		rec.Device = digestOf(device)
-		return device, r.write(op, rec)
+func (r *Room) admit(ctx context.Context, op string, rec *record) (device secret.Text, err error) {
+	if rec.Device != "" {
+		return r.wait(ctx, op, rec, "another device uses this link")
 	}
+	device = newToken()
+	rec.Device = digestOf(device)
+	return device, r.change(ctx, op, rec, event.LinkClaimed, 0)
+}
+
+// Knock has a device wait that has nothing to show, at a link that may be known
+// to anybody. The owner lets it in by its number.
+func (r *Room) Knock(ctx context.Context, id string) (device secret.Text, err error) {
+	const op = "knock at a link"
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rec, err := r.live(ctx, op, id)
+	if err != nil {
+		return secret.Text{}, err
+	}
+	if !rec.Open {
+		return secret.Text{}, fault.New(fault.Unauthorized, op, "this link has to be opened with its token").
+			WithHint("Open it from the message that brought it.")
+	}
+	return r.wait(ctx, op, rec, "the owner has not let this device in")
+}
+
+// wait gives a device a number, by which the owner can let it in. Called with
+// the lock held.
+func (r *Room) wait(ctx context.Context, op string, rec *record, why string) (device secret.Text, err error) {
 	if len(rec.Waiting) >= maxWaiting {
 		return secret.Text{}, fault.New(fault.RateLimited, op, "other devices wait for this link already").WithHint("Wait until the owner has decided about them.")
 	}
-	number, err := freeNumber(rec.Waiting)
+	number, err := r.freeNumber(ctx, op)
 	if err != nil {
-		return secret.Text{}, fault.Wrap(fault.Internal, op, err)
-	}
-	rec.Waiting = append(rec.Waiting, waiting{number, digestOf(device), time.Now().Add(waitWithin).UTC()})
-	if err := r.write(op, rec); err != nil {
 		return secret.Text{}, err
 	}
-	return device, fault.New(fault.LinkClaimed, op, "another device uses this link").With("number", number).
-		WithHint("The owner can move it to this device by the number %d.", number)
+	device = newToken()
+	rec.Waiting = append(rec.Waiting, waiting{Number: number, Device: digestOf(device), Until: time.Now().Add(waitWithin).UTC()})
+	if err := r.change(ctx, op, rec, event.LinkWaiting, number); err != nil {
+		return secret.Text{}, err
+	}
+	return device, waits(op, number, why)
+}
+
+// waits tells a device that it has to wait, and by which number it is known.
+func waits(op string, number int, why string) error {
+	return fault.New(fault.LinkClaimed, op, "%s", why).With("number", number).
+		WithHint("The owner can let this device in by the number %d.", number)
 }
 
 // Enter finds the link that a device has claimed. A device that still waits gets
 // LINK_CLAIMED with its number.
-func (r *Room) Enter(_ context.Context, id string, device secret.Text) (Link, error) {
+func (r *Room) Enter(ctx context.Context, id string, device secret.Text) (Link, error) {
 	const op = "open a link"
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rec, err := r.live(op, id)
+	rec, err := r.live(ctx, op, id)
 	if err != nil {
 		return Link{}, err
 	}
@@ -198,8 +272,7 @@ func (r *Room) Enter(_ context.Context, id string, device secret.Text) (Link, er
 	}
 	for _, w := range rec.Waiting {
 		if w.Device.is(shown) {
-			return Link{}, fault.New(fault.LinkClaimed, op, "another device uses this link").With("number", w.Number).
-				WithHint("The owner can move it to this device by the number %d.", w.Number)
+			return Link{}, waits(op, w.Number, "this device waits for the owner's word")
 		}
 	}
 	return Link{}, expired(op)
@@ -207,18 +280,18 @@ func (r *Room) Enter(_ context.Context, id string, device secret.Text) (Link, er
 
 // Move gives a link to the device that shows the number. The one that had it is
 // shut out.
-func (r *Room) Move(_ context.Context, id string, number int) (Link, error) {
+func (r *Room) Move(ctx context.Context, id string, number int) (Link, error) {
 	const op = "move a link"
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rec, err := r.live(op, id)
+	rec, err := r.live(ctx, op, id)
 	if err != nil {
 		return Link{}, err
 	}
 	for _, w := range rec.Waiting {
 		if w.Number == number {
-			rec.Device, rec.Waiting = w.Device, nil
-			return rec.link(), r.write(op, rec)
+			rec.Device, rec.Who, rec.Overheard, rec.Waiting = w.Device, "", w.Overheard, nil
+			return rec.link(), r.change(ctx, op, rec, event.LinkMoved, number)
 		}
 	}
 	return Link{}, fault.New(fault.NotFound, op, "no device waits with the number %d", number).
@@ -226,21 +299,40 @@ func (r *Room) Move(_ context.Context, id string, number int) (Link, error) {
 }
 
 // Revoke ends a link. Ending one that is over is no error.
-func (r *Room) Revoke(_ context.Context, id string) error {
+func (r *Room) Revoke(ctx context.Context, id string) error {
+	const op = "end a link"
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !store.ValidID(prefix, id) {
-		return fault.New(fault.NotFound, "end a link", "there is no such link")
+		return fault.New(fault.NotFound, op, "there is no such link")
 	}
-	return r.remove(id)
+	rec, err := r.live(ctx, op, id)
+	if errors.Is(err, fault.LinkExpired) {
+		return nil
+	}
+	if err != nil {
+		return errors.Join(err, r.remove(id)) // what cannot be read must not open anything
+	}
+	return r.finish(ctx, rec)
 }
 
 // RevokeOf ends all links into a session, because it is over.
 func (r *Room) RevokeOf(ctx context.Context, session string) error {
-	links, err := r.List(ctx)
+	return r.Sweep(ctx, func(id string) bool { return id != session })
+}
+
+// Sweep ends the links into sessions that do not live.
+func (r *Room) Sweep(ctx context.Context, lives func(session string) bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	links, err := r.list(ctx)
 	for _, l := range links {
-		if l.SessionID == session {
-			err = errors.Join(err, r.Revoke(ctx, l.ID))
+		if lives(l.SessionID) {
+			continue
+		}
+		rec, gone := r.live(ctx, "end a link", l.ID)
+		if gone == nil {
+			err = errors.Join(err, r.finish(ctx, rec))
 		}
 	}
 	return err
@@ -248,9 +340,13 @@ func (r *Room) RevokeOf(ctx context.Context, session string) error {
 
 // List tells of all links that live, the oldest first, and removes those that
 // do not.
-func (r *Room) List(context.Context) ([]Link, error) {
+func (r *Room) List(ctx context.Context) ([]Link, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.list(ctx)
+}
+
+func (r *Room) list(ctx context.Context) ([]Link, error) {
 	names, err := r.home.List("links")
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "list links", err)
@@ -261,7 +357,8 @@ func (r *Room) List(context.Context) ([]Link, error) {
 		if !ok {
 			continue
 		}
-		if rec, err := r.live("list links", id); err == nil {
+		if rec, err := r.live(ctx, "list links", id); err == nil {
+			r.deliver(ctx, rec) // a kill may have kept its news
 			out = append(out, rec.link())
 		}
 	}
@@ -269,10 +366,10 @@ func (r *Room) List(context.Context) ([]Link, error) {
 }
 
 // Get is one link.
-func (r *Room) Get(_ context.Context, id string) (Link, error) {
+func (r *Room) Get(ctx context.Context, id string) (Link, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rec, err := r.live("find a link", id)
+	rec, err := r.live(ctx, "find a link", id)
 	if err != nil {
 		return Link{}, err
 	}
@@ -303,7 +400,7 @@ func (r *Room) tell(id string) {
 
 // live reads a link that is not over; one that is, is removed. Called with the
 // lock held, as all below.
-func (r *Room) live(op, id string) (*record, error) {
+func (r *Room) live(ctx context.Context, op, id string) (*record, error) {
 	if !store.ValidID(prefix, id) {
 		return nil, expired(op)
 	}
@@ -315,8 +412,8 @@ func (r *Room) live(op, id string) (*record, error) {
 		return nil, fault.New(fault.Internal, op, "the record of the link cannot be read")
 	}
 	now := time.Now()
-	if !now.Before(rec.ExpiresAt) {
-		_ = r.remove(id)
+	if rec.Over || !now.Before(rec.ExpiresAt) {
+		_ = r.finish(ctx, rec)
 		return nil, expired(op)
 	}
 	still := rec.Waiting[:0]
@@ -329,10 +426,21 @@ func (r *Room) live(op, id string) (*record, error) {
 	return rec, nil
 }
 
-func (r *Room) write(op string, rec *record) error {
-	err := r.home.WriteJSON(file(rec.ID), rec)
-	r.tell(rec.ID)
-	return fault.Wrap(fault.Internal, op, err)
+// finish ends a link: its end is on the disk before it is told, and its record
+// goes when that has been done.
+func (r *Room) finish(ctx context.Context, rec *record) error {
+	if !rec.Over {
+		rec.Over, rec.Device, rec.Waiting = true, "", nil
+		if err := r.change(ctx, "end a link", rec, event.LinkEnded, 0); err != nil {
+			return errors.Join(err, r.remove(rec.ID)) // better untold than open
+		}
+	} else {
+		r.deliver(ctx, rec)
+	}
+	if len(rec.Outbox) > 0 {
+		return nil // not told yet: whoever looks at it next does it
+	}
+	return r.remove(rec.ID)
 }
 
 func (r *Room) remove(id string) error {
@@ -356,7 +464,10 @@ func (r *Room) mayGuess(id string) bool {
 }
 
 func (r *record) link() Link {
-	l := Link{ID: r.ID, SessionID: r.SessionID, Mode: r.Mode, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, Claimed: r.Device != ""}
+	l := Link{ID: r.ID, SessionID: r.SessionID, Mode: r.Mode, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, Claimed: r.Device != "", Open: r.Open}
+	if r.Overheard {
+		l.Mode = Watch // whoever listened on the way could be that device too
+	}
 	for _, w := range r.Waiting {
 		l.Waiting = append(l.Waiting, w.Number)
 	}
@@ -375,19 +486,28 @@ func newToken() secret.Text {
 	return secret.New(base64.RawURLEncoding.EncodeToString(b[:]))
 }
 
-// freeNumber is a number of two digits that no waiting device shows.
-func freeNumber(taken []waiting) (int, error) {
+// freeNumber is a number of two digits that no waiting device shows, at whatever
+// link: the owner may name it without the link. Called with the lock held.
+func (r *Room) freeNumber(ctx context.Context, op string) (int, error) {
+	links, err := r.list(ctx)
+	if err != nil {
+		return 0, err
+	}
+	taken := map[int]bool{}
+	for _, l := range links {
+		for _, n := range l.Waiting {
+			taken[n] = true
+		}
+	}
+	if len(taken) > maxNumbers {
+		return 0, fault.New(fault.RateLimited, op, "too many devices wait").WithHint("Wait until the owner has decided about them.")
+	}
 	for {
 		n, err := rand.Int(rand.Reader, big.NewInt(90))
 		if err != nil {
-			return 0, err
+			return 0, fault.Wrap(fault.Internal, op, err)
 		}
-		number := int(n.Int64()) + 10
-		free := true
-		for _, w := range taken {
-			free = free && w.Number != number
-		}
-		if free {
+		if number := int(n.Int64()) + 10; !taken[number] {
 			return number, nil
 		}
 	}

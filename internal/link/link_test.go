@@ -21,7 +21,7 @@ func room(t *testing.T, dir string) *link.Room {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = home.Close() })
-	return link.New(home)
+	return link.New(home, nil)
 }
 
 func mint(t *testing.T, r *link.Room) (link.Link, secret.Text) {

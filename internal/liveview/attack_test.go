@@ -231,6 +231,11 @@ func TestTheWayARequestCameDecides(t *testing.T) {
 				if c.Name != tt.cookie+l.ID || c.Secure != strings.HasPrefix(tt.cookie, "__Host-") || !c.HttpOnly || c.Domain != "" {
 					t.Errorf("the cookie is %v", c)
 				}
+				// Whoever listened on the way may show the same secret on another.
+				in, err := h.links.Enter(t.Context(), l.ID, secret.New(c.Value))
+				if err != nil || string(in.Mode) != tt.mode {
+					t.Errorf("its secret allows to %s elsewhere, %v", in.Mode, err)
+				}
 			}
 		})
 	}
@@ -470,5 +475,93 @@ let n = 0; for (const e of ['mousedown', 'keydown', 'wheel', 'input', 'focusin']
 	p.word("note", from, func(m map[string]any) bool { return m["code"] == "HANDOFF_NOT_RUNNING" })
 	if got := h.eval(ctx, `n`); got != "0" {
 		t.Errorf("%s events reached the page past the gate", got)
+	}
+}
+
+func TestAnAddressIsProvenByANumberThatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	open := map[string]string{"NUMBER": "ANSWER"}
+	h := closed(t, &liveview.Options{Names: []string{"tapin.example.com"}, Reach: func(number string) (string, bool, bool) {
+		answer, ok := open[number]
+		return answer, true, ok
+	}})
+	for name, tt := range map[string]struct {
+		path   string
+		change func(*http.Request)
+		status int
+		body   string
+	}{
+		"the number":                     {"/reach/NUMBER", func(*http.Request) {}, 200, "ANSWER"},
+		"the number by the public name":  {"/reach/NUMBER", func(r *http.Request) { r.Host = "tapin.example.com"; r.Header.Set("X-Forwarded-Proto", "https") }, 200, "ANSWER"},
+		"under another name":             {"/reach/NUMBER", func(r *http.Request) { r.Host = "evil.example" }, 403, ""},
+		"by a page of another site":      {"/reach/NUMBER", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, 403, ""},
+		"a guess":                        {"/reach/OTHER", func(*http.Request) {}, 404, ""},
+		"no number":                      {"/reach/", func(*http.Request) {}, 404, ""},
+		"more than a number":             {"/reach/NUMBER/x", func(*http.Request) {}, 404, ""},
+		"something else than a question": {"/reach/NUMBER", func(r *http.Request) { r.Method = http.MethodPut; r.Header.Set("Origin", "http://"+r.URL.Host) }, 405, ""},
+	} {
+		answer := h.request(t.Context(), http.MethodGet, tt.path, "", tt.change)
+		body, _ := io.ReadAll(answer.Body)
+		if answer.StatusCode != tt.status || tt.body != "" && string(body) != tt.body || tt.body == "" && strings.Contains(string(body), "ANSWER") {
+			t.Errorf("%s: %d %s", name, answer.StatusCode, body)
+		}
+		if answer.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: it may be kept", name)
+		}
+	}
+}
+
+// A proxy that leaves out whom it speaks for makes the whole world look like a
+// user of this machine, who needs no token.
+func TestAProxyThatHidesItsVisitorsOpensNothing(t *testing.T) {
+	t.Parallel()
+	h := closed(t, &liveview.Options{SameUser: true, Names: []string{"tapin.example.com"}, Reach: func(string) (string, bool, bool) { return "ANSWER", false, true }})
+	first, _ := h.mint(link.Drive)
+	if status, said, _ := h.claim(t.Context(), first.ID, secret.Text{}); status != http.StatusOK {
+		t.Fatalf("who sits at this machine is not let in: %d %v", status, said)
+	}
+	if answer := h.request(t.Context(), http.MethodGet, "/reach/NUMBER", ""); answer.StatusCode != http.StatusForbidden {
+		t.Errorf("the address is proven by a proxy that hides its visitors: %d", answer.StatusCode)
+	}
+	second, token := h.mint(link.Drive)
+	if status, said, _ := h.claim(t.Context(), second.ID, secret.Text{}); status == http.StatusOK {
+		t.Errorf("a stranger is taken for the owner: %v", said)
+	}
+	if status, said, _ := h.claim(t.Context(), second.ID, token); status != http.StatusOK {
+		t.Errorf("who has the token is kept out: %d %v", status, said)
+	}
+}
+
+func TestNobodyIsSomebodyElseByAHeaderOfHisOwn(t *testing.T) {
+	t.Parallel()
+	h := closed(t, &liveview.Options{Names: []string{"tapin.example.com"}})
+	refused := 0
+	for i := range 300 {
+		answer := h.request(t.Context(), http.MethodGet, "/live/lnk_1", "", func(r *http.Request) {
+			r.Host = "tapin.example.com"
+			r.Header.Set("X-Forwarded-Proto", "https")
+			r.Header.Set("Cf-Connecting-Ip", fmt.Sprintf("198.51.100.%d", i%250))
+			r.Header.Add("X-Forwarded-For", fmt.Sprintf("203.0.113.%d, 192.0.2.9", i%250))
+		})
+		if answer.StatusCode == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	if refused < 50 { // a minute may end in between
+		t.Errorf("of 300 requests of one visitor %d were refused", refused)
+	}
+}
+
+func TestAProxyMayNameThePortThatABrowserLeavesOut(t *testing.T) {
+	t.Parallel()
+	h := closed(t, &liveview.Options{Names: []string{"tapin.example.com"}})
+	l, token := h.mint(link.Drive)
+	answer := h.request(t.Context(), http.MethodPost, "/live/"+l.ID+"/claim", `{"token":"`+token.Reveal()+`"}`, func(r *http.Request) {
+		r.Host = "tapin.example.com:443"
+		r.Header.Set("Origin", "https://tapin.example.com")
+		r.Header.Set("X-Forwarded-Proto", "https")
+	})
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("the phone is refused: %d", answer.StatusCode)
 	}
 }

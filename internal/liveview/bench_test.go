@@ -29,7 +29,8 @@ func BenchmarkTapToPicture(b *testing.B) {
 		inst, end := h.launch(ctx, "ses_floor-1", h.Server)
 		defer end()
 		inst.Conn().Dispatch()
-		bare := browsertest.NewTab(ctx, t, inst).Session
+		tab := browsertest.NewTab(ctx, t, inst)
+		bare := tab.Session
 		frames, off := bare.Subscribe("Page.screencastFrame")
 		defer off()
 		call := func(method string, params any) {
@@ -40,8 +41,15 @@ func BenchmarkTapToPicture(b *testing.B) {
 		call("Page.enable", struct{}{})
 		call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 1280, "height": 720, "deviceScaleFactor": 1, "mobile": false})
 		call("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true})
+		loaded, deaf := bare.Subscribe("Page.loadEventFired")
+		defer deaf()
 		call("Page.navigate", map[string]any{"url": h.URL + "/"})
-		time.Sleep(2 * time.Second) // it has long been loaded then
+		select {
+		case <-loaded:
+		case <-time.After(20 * time.Second):
+			t.Fatal("the floor's page did not load")
+		}
+		call("Page.bringToFront", struct{}{})
 		call("Page.startScreencast", map[string]any{"format": "jpeg", "quality": 65, "maxWidth": 1280, "maxHeight": 720, "maxFramesInFlight": 2, "sendLastFrame": true})
 		press := func(kind string) {
 			call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": 50, "y": 50, "button": "left", "clickCount": 1})
@@ -89,6 +97,54 @@ func BenchmarkTapToPicture(b *testing.B) {
 		b.ReportMetric(at(raw), "raw-ms-"+name)
 		b.ReportMetric(at(ours)/at(raw), "ratio-"+name)
 	}
+}
+
+// BenchmarkTapAmongViewers measures the time from a tap to the changed picture
+// for the one who drives: alone, among twenty, and beside one who gets 100 kbit a
+// second. Three sessions, the same page, one round after the other.
+func BenchmarkTapAmongViewers(b *testing.B) {
+	names := []string{"alone", "twenty", "narrow"}
+	took := map[string][]time.Duration{}
+	measure(b, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		drivers := map[string]*phone{}
+		for _, name := range names {
+			h := open(ctx, t, map[string]string{"/": pulse}, nil)
+			h.lend("hof_1")
+			drivers[name] = h.enter(ctx, link.Drive)
+			drivers[name].width = 1280
+			switch name {
+			case "twenty":
+				for range 19 {
+					h.enter(ctx, link.Watch)
+				}
+			case "narrow":
+				h.narrowly(ctx)
+			}
+			drivers[name].until("a picture", func() bool { return len(drivers[name].frames) > 0 })
+		}
+		for range b.N {
+			for _, name := range names {
+				time.Sleep(700 * time.Millisecond) // the page rests, and its still is taken
+				p := drivers[name]
+				before := len(p.seen())
+				began := time.Now()
+				p.tap(ctx, "hof_1", 50, 50)
+				p.until("the changed picture", func() bool { return len(p.frames) > before })
+				took[name] = append(took[name], p.seen()[before].at.Sub(began))
+			}
+		}
+	})
+	median := func(name string) float64 {
+		all := slices.Sorted(slices.Values(took[name]))
+		return float64(all[(len(all)-1)/2].Microseconds()) / 1000
+	}
+	for _, name := range names {
+		b.ReportMetric(median(name), name+"-ms-p50")
+	}
+	b.ReportMetric(median("twenty")/median("alone"), "twenty-ratio")
+	b.ReportMetric(median("narrow")/median("alone"), "narrow-ratio")
 }
 
 // measure lends a benchmark what tests have.

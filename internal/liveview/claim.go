@@ -24,12 +24,16 @@ const (
 func (d *Door) claim(w http.ResponseWriter, r *http.Request) {
 	at, id := visitOf(r), r.PathValue("link")
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(claimWithin))
-	if l, err := d.enter(r, id); err == nil {
+	switch l, err := d.enter(r, id); {
+	case err == nil:
 		// This device is in already: a reload, or a tap on the same link.
 		answer(w, http.StatusOK, map[string]any{"ok": true, "mode": at.mode(l)})
 		return
+	case errors.Is(err, fault.LinkClaimed):
+		refuse(w, err) // it waits already, and keeps its number
+		return
 	}
-	if !d.claims.allow(at.address, time.Now()) {
+	if !d.claims.Allow(at.address, time.Now()) {
 		refuse(w, fault.New(fault.RateLimited, "", "too many claims come from this address").WithHint("Wait a minute."))
 		return
 	}
@@ -42,13 +46,19 @@ func (d *Door) claim(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !token.IsEmpty():
 		device, err = d.deps.Links.Claim(r.Context(), id, token)
-	case at.local && d.opts.SameUser:
+	case at.local && d.opts.SameUser && !d.masked.Load() || at.secure && d.opts.Owner != nil && d.opts.Owner(r, id):
 		device, err = d.deps.Links.Admit(r.Context(), id)
 	default:
-		err = fault.New(fault.Unauthorized, "", "this link has to be opened with its token").
-			WithHint("Open it from the message that brought it, or confirm a number with tapin device.")
+		// Where that is possible, the owner is asked by a number.
+		device, err = d.deps.Links.Knock(r.Context(), id)
 	}
 	if !device.IsEmpty() {
+		if !at.secure {
+			if err := d.deps.Links.Overhear(r.Context(), id, device); err != nil {
+				refuse(w, err)
+				return
+			}
+		}
 		http.SetCookie(w, at.cookie(id, device))
 	}
 	if err != nil {
@@ -112,6 +122,9 @@ func (at visit) encrypted() bool { return len(at.origin) > 5 && at.origin[:5] ==
 // enter finds the link that the caller's cookie belongs to.
 func (d *Door) enter(r *http.Request, id string) (link.Link, error) {
 	device, err := deviceOf(r, id)
+	if shown, ok := bearerOf(r); err != nil && ok {
+		return d.enterBy(r.Context(), id, shown)
+	}
 	if err != nil {
 		return link.Link{}, err
 	}

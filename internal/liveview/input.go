@@ -2,6 +2,7 @@ package liveview
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"tapin/internal/fault"
@@ -24,6 +25,9 @@ func (v *viewer) act(ctx context.Context) {
 	for {
 		select {
 		case m := <-v.input:
+			if ctx.Err() != nil {
+				return // a link that was taken back does nothing more, whatever waits
+			}
 			if err := v.hub.do(ctx, v, m); err != nil && ctx.Err() == nil {
 				v.say(encode(noteOf(err)))
 			}
@@ -260,12 +264,13 @@ func (h *hub) perform(ctx context.Context, tabs *page.Tabs, d *deed) error {
 	case "reload":
 		_, err = tab.Reload(ctx, page.WaitCommit)
 	case "dialog":
-		err = tab.Answer(ctx, d.Accept, d.Text.Reveal())
+		turn, _ := strconv.Atoi(d.ID) // none has another
+		err = tab.AnswerTurn(ctx, turn, d.Accept, d.Text.Reveal())
 	case "auth":
 		if d.Username.IsEmpty() && d.Password.IsEmpty() {
 			return tab.DeclineLogin()
 		}
-		err = tab.Authenticate(ctx, d.Username.Reveal(), d.Password)
+		err = tab.AuthenticateAt(ctx, d.Origin, d.Username.Reveal(), d.Password)
 	case "no_files":
 		err = tab.ChooseFiles(ctx, nil)
 	default:

@@ -8,17 +8,19 @@ package liveview
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/netutil"
 
 	"tapin/internal/fault"
-	"tapin/internal/link"
+	"tapin/internal/origin"
 	"tapin/internal/secret"
 )
 
@@ -47,12 +49,20 @@ type Options struct {
 	SameUser bool
 	// WatchOnLAN lets browsers of the local network watch over plain HTTP.
 	WatchOnLAN bool
-	// Bearer checks what a Telegram Mini App sends in place of a cookie; nil
-	// means that there is none.
-	Bearer func(ctx context.Context, id string, bearer secret.Text) (link.Link, error)
+	// MiniApp lets in whoever Telegram says opened a link, by what it handed to
+	// the page, and gives the device a secret of its own, also to one that has to
+	// wait; nil means that Telegram opens nothing here.
+	MiniApp func(ctx context.Context, id string, data secret.Text) (device secret.Text, err error)
 	// Console answers what is under /console/; nil means nothing does.
 	Console http.Handler
-	Logger  *slog.Logger
+	// Owner reports whether a request comes from a device that is signed in as the
+	// owner, and takes note that it is let in by a link; nil means that none is.
+	Owner func(r *http.Request, link string) bool
+	// Reach answers a number by which somebody makes sure that an address leads to
+	// this process, and tells whether that address is this machine's own; nil means
+	// that nobody asks.
+	Reach  func(number string) (answer string, near, ok bool)
+	Logger *slog.Logger
 }
 
 // Door is the handler of the public listener. It is safe for concurrent use.
@@ -61,11 +71,12 @@ type Door struct {
 	opts   Options
 	log    *slog.Logger
 	pages  *pages
-	names  names
-	claims *limit // by address
-	visits *limit
+	names  origin.Names
+	claims *origin.Limit // by address
+	visits *origin.Limit
 	routes *http.ServeMux
 	server *http.Server
+	masked atomic.Bool     // a proxy makes strangers look like users of this machine
 	ctx    context.Context //nolint:containedctx // the lifetime of the viewers
 	stop   context.CancelFunc
 
@@ -81,14 +92,14 @@ func New(deps Deps, opts *Options) (*Door, error) {
 		opts = &Options{}
 	}
 	d := &Door{
-		deps: deps, opts: *opts, log: opts.Logger, hubs: map[string]*hub{}, names: names{allowed: map[string]int{}},
-		claims: newLimit(30, time.Minute), visits: newLimit(240, time.Minute), routes: http.NewServeMux(),
+		deps: deps, opts: *opts, log: opts.Logger, hubs: map[string]*hub{},
+		claims: origin.NewLimit(30, time.Minute), visits: origin.NewLimit(240, time.Minute), routes: http.NewServeMux(),
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
 	for _, name := range opts.Names {
-		d.names.allow(name)
+		d.names.Allow(name)
 	}
 	var err error
 	if d.pages, err = readPages(deps.Pages); err != nil {
@@ -113,6 +124,13 @@ func (d *Door) route() {
 	d.routes.HandleFunc("POST /live/{link}/upload", d.upload)
 	d.routes.HandleFunc("GET /live/{link}/download/{file}", d.download)
 	d.routes.HandleFunc("GET /assets/", d.pages.asset)
+	if d.opts.MiniApp != nil {
+		d.routes.HandleFunc("GET /tg/{link}", d.appShell)
+		d.routes.HandleFunc("POST /tg/{link}/claim", d.appClaim)
+	}
+	if d.opts.Reach != nil {
+		d.routes.HandleFunc("GET /reach/{number}", d.reached)
+	}
 	d.routes.HandleFunc("GET /console", shell("console/index.html"))
 	if d.opts.Console != nil {
 		d.routes.Handle("/console/", d.opts.Console)
@@ -126,7 +144,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = at.ours(r)
 	}
-	if err == nil && !d.visits.allow(at.address, time.Now()) {
+	if err == nil && !d.visits.Allow(at.address, time.Now()) {
 		err = fault.New(fault.RateLimited, "", "too many requests come from this address")
 	}
 	if err != nil {
@@ -162,7 +180,7 @@ func (d *Door) Shutdown(ctx context.Context) error {
 }
 
 // Allow makes the door answer to another name, such as a tunnel's, until forget.
-func (d *Door) Allow(name string) (forget func()) { return d.names.allow(name) }
+func (d *Door) Allow(name string) (forget func()) { return d.names.Allow(name) }
 
 // Presence tells when somebody last did something at the live view of a session,
 // and whether somebody who may drive looks at it now.
@@ -174,6 +192,27 @@ func (d *Door) Presence(session string) (last time.Time, watching bool) {
 		return time.Time{}, false
 	}
 	return h.presence()
+}
+
+// reached answers whoever asks whether an address leads here. What was sent to
+// the world and comes back as if from this machine has been through a proxy that
+// hides whom it speaks for: then nobody is taken for a user of this machine any
+// more, since everybody would be.
+func (d *Door) reached(w http.ResponseWriter, r *http.Request) {
+	answer, near, ok := d.opts.Reach(r.PathValue("number"))
+	switch {
+	case !ok:
+		refuse(w, fault.New(fault.NotFound, "", "there is no such page"))
+		return
+	case visitOf(r).local && !near:
+		if !d.masked.Swap(true) {
+			d.log.Error("a proxy does not pass on the Host header: nobody is let in without a token any more, also not on this machine")
+		}
+		refuse(w, fault.New(fault.Forbidden, "", "the Host header was not passed on"))
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, answer)
 }
 
 // refuse answers with a fault.

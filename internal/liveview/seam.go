@@ -48,6 +48,9 @@ type Handoffs interface {
 type Links interface {
 	Claim(ctx context.Context, id string, token secret.Text) (device secret.Text, err error)
 	Admit(ctx context.Context, id string) (device secret.Text, err error)
+	Knock(ctx context.Context, id string) (device secret.Text, err error)
+	// Overhear notes that a device's secret goes over a way that others can read.
+	Overhear(ctx context.Context, id string, device secret.Text) error
 	Enter(ctx context.Context, id string, device secret.Text) (link.Link, error)
 	Get(ctx context.Context, id string) (link.Link, error)
 	Changed(id string) <-chan struct{}

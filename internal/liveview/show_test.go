@@ -98,22 +98,13 @@ func (n narrow) Read(b []byte) (int, error) {
 	return got, err
 }
 
-func TestASlowViewerSlowsNobodyDown(t *testing.T) {
-	t.Parallel()
-	ctx := browsertest.Context(t)
-	h := open(ctx, t, map[string]string{"/": animated}, nil)
-	p := h.enter(ctx, link.Watch)
-	rate := func() float64 {
-		before, began := len(p.seen()), time.Now()
-		p.until("pictures", func() bool { return len(p.frames) >= before+60 })
-		return 60 / time.Since(began).Seconds()
-	}
-	rate()
-	alone := rate()
+// narrowly is a viewer who gets 100 kbit a second.
+func (h *house) narrowly(ctx context.Context) *phone {
+	h.t.Helper()
 	l, token := h.mint(link.Watch)
 	_, _, cookie := h.claim(ctx, l.ID, token)
 	dialer := &net.Dialer{}
-	slow := h.phone(ctx, l.ID, cookie, &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return h.phone(ctx, l.ID, cookie, &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, addr)
 		if err != nil {
 			return nil, err
@@ -121,12 +112,21 @@ func TestASlowViewerSlowsNobodyDown(t *testing.T) {
 		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 		return narrow{conn}, nil
 	}}})
+}
+
+func TestASlowViewerSlowsNobodyDown(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	h := open(ctx, t, map[string]string{"/": animated}, nil)
+	p := h.enter(ctx, link.Watch)
+	slow := h.narrowly(ctx)
 	slow.until("the slow one sees something", func() bool { return len(slow.frames) > 0 })
-	if both := rate(); both < alone/2 {
-		t.Errorf("%.0f pictures a second with a slow viewer, %.0f without", both, alone)
-	}
-	if n := len(slow.seen()); n > 100 {
-		t.Errorf("the slow one was sent %d pictures", n)
+	// Counted against each other and not by the clock: what the machine does
+	// besides slows both alike.
+	fast, behind := len(p.seen()), len(slow.seen())
+	p.until("pictures", func() bool { return len(p.frames) >= fast+120 })
+	if n := len(slow.seen()) - behind; n > 40 {
+		t.Errorf("the slow one was sent %d pictures while the other got 120: they wait for each other", n)
 	}
 }
 
@@ -201,17 +201,22 @@ func TestTheStateTellsWhatAPersonMustKnow(t *testing.T) {
 		p.send(ctx, m)
 	}
 	page := func(s map[string]any) map[string]any { at, _ := s["page"].(map[string]any); return at }
-	h.eval(ctx, `void setTimeout(() => { document.title = prompt('who?', 'you') })`)
-	p.state("a dialog", func(s map[string]any) bool {
-		d, _ := s["dialog"].(map[string]any)
-		return d["message"] == "who?" && d["default"] == "you" && d["kind"] == "prompt"
-	})
-	do("dialog", map[string]any{"accept": true, "text": "me"})
+	h.eval(ctx, `void setTimeout(() => { prompt('who?', 'you'); document.title = prompt('who?', 'you') })`)
+	asked := func(s map[string]any) map[string]any { d, _ := s["dialog"].(map[string]any); return d }
+	first := asked(p.state("a dialog", func(s map[string]any) bool {
+		return asked(s)["message"] == "who?" && asked(s)["default"] == "you" && asked(s)["kind"] == "prompt"
+	}))["id"]
+	do("dialog", map[string]any{"id": first, "accept": false})
+	// The next one says the same, and is another: an answer to the first is none to it.
+	second := asked(p.state("the same again", func(s map[string]any) bool { return asked(s) != nil && asked(s)["id"] != first }))["id"]
+	do("dialog", map[string]any{"id": first, "accept": true, "text": "not me"})
+	do("dialog", map[string]any{"accept": true, "text": "nor me"})
+	do("dialog", map[string]any{"id": second, "accept": true, "text": "me"})
 	p.state("its answer", func(s map[string]any) bool { return s["dialog"] == nil && page(s)["title"] == "me" })
 	h.eval(ctx, `void window.open('/two')`)
 	s := p.state("a window of its own", func(s map[string]any) bool { return len(s["tabs"].([]any)) == 2 && page(s)["title"] == "second" })
-	first := s["tabs"].([]any)[0].(map[string]any)
-	do("tab", map[string]any{"id": first["id"]})
+	opener := s["tabs"].([]any)[0].(map[string]any)
+	do("tab", map[string]any{"id": opener["id"]})
 	p.state("the first tab", func(s map[string]any) bool { return page(s)["title"] == "me" })
 	do("reload", nil)
 	p.state("the page anew", func(s map[string]any) bool { return page(s)["title"] == "first" && page(s)["loading"] == false })

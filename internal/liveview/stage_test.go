@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image/jpeg"
 	"io"
+	"io/fs"
 	"math"
 	"net"
 	"net/http"
@@ -171,7 +172,9 @@ var webPages = fstest.MapFS{
 }
 
 // closed is a house without a browser.
-func closed(t *testing.T, opts *liveview.Options) *house {
+func closed(t *testing.T, opts *liveview.Options) *house { return built(t, webPages, opts) }
+
+func built(t *testing.T, pages fs.FS, opts *liveview.Options) *house {
 	t.Helper()
 	dir := t.TempDir()
 	home, err := store.Open(dir, nil)
@@ -179,10 +182,10 @@ func closed(t *testing.T, opts *liveview.Options) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = home.Close() })
-	h := &house{t: t, links: link.New(home), dir: dir, stage: &stage{gone: make(chan struct{}), changed: make(chan struct{})}}
+	h := &house{t: t, links: link.New(home, nil), dir: dir, stage: &stage{gone: make(chan struct{}), changed: make(chan struct{})}}
 	h.status = liveview.Status{Look: page.Look{Width: 1280, Height: 720, Scale: 1}, Deadline: time.Now().Add(time.Hour)}
 	h.door, err = liveview.New(liveview.Deps{
-		Links: h.links, Screens: h.stage, Handoffs: h.stage, Pages: webPages, Uploads: filepath.Join(dir, "uploads"),
+		Links: h.links, Screens: h.stage, Handoffs: h.stage, Pages: pages, Uploads: filepath.Join(dir, "uploads"),
 	}, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -211,6 +214,14 @@ func closed(t *testing.T, opts *liveview.Options) *house {
 func open(ctx context.Context, t *testing.T, pages map[string]string, opts *liveview.Options) *house {
 	t.Helper()
 	h := closed(t, opts)
+	h.show(ctx, pages)
+	return h
+}
+
+// show starts the browser on the first of the pages.
+func (h *house) show(ctx context.Context, pages map[string]string) {
+	h.t.Helper()
+	t := h.t
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, ok := pages[r.URL.Path]
 		if !ok {
@@ -233,7 +244,6 @@ func open(ctx context.Context, t *testing.T, pages map[string]string, opts *live
 	if _, err := tab.Navigate(ctx, h.URL+"/", page.WaitLoad); err != nil {
 		t.Fatal(err)
 	}
-	return h
 }
 
 // launch starts a browser that may visit a site.

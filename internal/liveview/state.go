@@ -1,6 +1,7 @@
 package liveview
 
 import (
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -70,14 +71,14 @@ func (s *state) front(g page.Glance, asked bool) {
 		s.Page.Registrable = site.Display(of)
 	}
 	if g.Dialog != nil {
-		s.Dialog = &stateDialog{Kind: g.Dialog.Kind, Message: cut(g.Dialog.Message), Origin: g.Dialog.Origin}
+		s.Dialog = &stateDialog{ID: strconv.Itoa(g.Dialog.Turn), Kind: g.Dialog.Kind, Message: cut(g.Dialog.Message), Origin: g.Dialog.Origin}
 		if asked {
 			s.Dialog.Default = cut(g.Dialog.Default)
 		}
 	}
 	for i, q := range g.Questions {
 		s.Questions = append(s.Questions, stateQuestion{
-			ID: strconv.Itoa(i) + q.Kind + q.Name, Kind: q.Kind, Origin: q.Origin, Name: q.Name, Realm: cut(q.Realm), Multiple: q.Multiple,
+			ID: fmt.Sprint(i, q.Kind, q.Name, g.Turns[q.Kind]), Kind: q.Kind, Origin: q.Origin, Name: q.Name, Realm: cut(q.Realm), Multiple: q.Multiple,
 		})
 	}
 }

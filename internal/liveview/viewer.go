@@ -1,9 +1,9 @@
 package liveview
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -12,6 +12,7 @@ import (
 
 	"tapin/internal/fault"
 	"tapin/internal/link"
+	"tapin/internal/origin"
 	"tapin/internal/secret"
 	"tapin/internal/store"
 )
@@ -27,8 +28,8 @@ const (
 const (
 	// writeWithin is what the slowest way may need for one message.
 	writeWithin = 30 * time.Second
-	// pingEvery finds out who is gone without a word.
-	pingEvery = 25 * time.Second
+	// pingEvery finds out who is gone without a word, and keeps tunnels open.
+	pingEvery = 20 * time.Second
 	// authWithin is how long a socket may be open without a credential.
 	authWithin = 5 * time.Second
 	maxQueued  = 256 // messages that wait to be sent; whoever is behind further is gone
@@ -47,7 +48,7 @@ type viewer struct {
 	awake  chan struct{} // there may be something to send
 	input  chan message
 	cancel context.CancelCauseFunc
-	rate   *limit
+	rate   *origin.Limit
 
 	// Under the hub's lock.
 	hidden bool
@@ -91,19 +92,21 @@ func (d *Door) socket(w http.ResponseWriter, r *http.Request) {
 
 	l, device, err := d.identify(r, conn, id)
 	if err != nil {
-		code := closedOver
-		switch fault.Of(err).Code {
+		f := fault.Of(err)
+		code, reason := closedOver, string(f.Code)
+		switch f.Code {
 		case fault.Unauthorized:
 			code = closedUnclaimed
 		case fault.LinkClaimed:
-			code = closedWaiting
+			// A page that was loaded again has no other way to know its number.
+			code, reason = closedWaiting, fmt.Sprint(f.Data["number"])
 		}
-		_ = conn.Close(code, string(fault.Of(err).Code))
+		_ = conn.Close(code, reason)
 		return
 	}
 	v := &viewer{
 		id: store.NewID("vwr"), link: l, device: device, mode: at.mode(l), conn: conn,
-		awake: make(chan struct{}, 1), input: make(chan message, maxInput), rate: newLimit(perSecond, time.Second),
+		awake: make(chan struct{}, 1), input: make(chan message, maxInput), rate: origin.NewLimit(perSecond, time.Second),
 	}
 	ctx, cancel := context.WithCancelCause(d.ctx)
 	defer cancel(nil)
@@ -128,22 +131,30 @@ func (d *Door) identify(r *http.Request, conn *websocket.Conn, id string) (link.
 		l, err := d.deps.Links.Enter(r.Context(), id, device)
 		return l, device, err
 	}
-	if d.opts.Bearer == nil {
+	if d.opts.MiniApp == nil {
 		return link.Link{}, secret.Text{}, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), authWithin)
-	defer cancel()
-	_, raw, readErr := conn.Read(ctx)
-	if readErr != nil {
+	said, ok := hearAuth(r.Context(), conn)
+	if !ok || said.Bearer.IsEmpty() {
 		return link.Link{}, secret.Text{}, err
 	}
-	m, parseErr := parse(raw)
+	l, err := d.enterBy(r.Context(), id, said.Bearer)
+	return l, said.Bearer, err
+}
+
+// hearAuth waits for the first message of a page without a cookie. A page that
+// says nothing in time is told so like any other: a read that is cut off would
+// end the socket without a word, and the page would only try again.
+func hearAuth(ctx context.Context, conn *websocket.Conn) (*auth, bool) {
+	late := time.AfterFunc(authWithin, func() { _ = conn.Close(closedUnclaimed, string(fault.Unauthorized)) })
+	defer late.Stop()
+	_, raw, err := conn.Read(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, false
+	}
+	m, err := parse(raw)
 	said, ok := m.part.(*auth)
-	if parseErr != nil || !ok {
-		return link.Link{}, secret.Text{}, err
-	}
-	l, err := d.opts.Bearer(r.Context(), id, said.Bearer)
-	return l, secret.Text{}, err
+	return said, ok && err == nil
 }
 
 // join brings a viewer to the hub of its session.
@@ -238,6 +249,9 @@ func (v *viewer) bid(cause error) {
 	if why, ok := errors.AsType[leave](cause); ok {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
+		for _, raw := range v.words() {
+			_ = v.write(ctx, raw)
+		}
 		if why.reason != "" {
 			_ = v.write(ctx, encode(end{"end", why.reason}))
 		}
@@ -258,7 +272,7 @@ func (v *viewer) read(ctx context.Context) error {
 			return err
 		}
 		var m message
-		if !v.rate.allow("", time.Now()) {
+		if !v.rate.Allow("", time.Now()) {
 			err = fault.New(fault.RateLimited, "", "that is too much at once")
 		} else if kind != websocket.MessageText {
 			err = fault.New(fault.InvalidRequest, "", "that is no message")
@@ -336,19 +350,22 @@ func (v *viewer) watchLink(ctx context.Context) error {
 
 func (v *viewer) stillIn(ctx context.Context) error {
 	links := v.hub.door.deps.Links
-	if v.device.IsEmpty() {
-		if _, err := links.Get(ctx, v.link.ID); err != nil {
-			return leave{closedOver, "revoked"}
-		}
-		return nil
-	}
 	if _, err := links.Enter(ctx, v.link.ID, v.device); err == nil {
 		return nil
 	}
 	if _, err := links.Get(ctx, v.link.ID); err == nil {
 		return leave{closedOver, "moved"}
 	}
-	if time.Now().Before(v.link.ExpiresAt) {
+	return v.lost()
+}
+
+// lost is why a link is no more.
+func (v *viewer) lost() error {
+	_, err := v.hub.door.deps.Screens.Screen(v.link.SessionID)
+	switch {
+	case err != nil:
+		return leave{closedOver, "stopped"} // it ended with its session
+	case time.Now().Before(v.link.ExpiresAt):
 		return leave{closedOver, "revoked"}
 	}
 	return leave{closedOver, "expired"}
@@ -359,7 +376,7 @@ func (v *viewer) stayAlive(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		began := time.Now()
-		limited, cancel := context.WithTimeout(ctx, writeWithin)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin) // as in writeAll
 		err := v.conn.Ping(limited)
 		cancel()
 		if err != nil {
@@ -374,125 +391,4 @@ func (v *viewer) stayAlive(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// rouse has the writer look for something to send.
-func (v *viewer) rouse() {
-	select {
-	case v.awake <- struct{}{}:
-	default: // it is awake
-	}
-}
-
-// say sends a message after those before it. A page that does not take them is
-// given up.
-func (v *viewer) say(raw []byte) {
-	v.mu.Lock()
-	v.queue = append(v.queue, raw)
-	over := len(v.queue) > maxQueued
-	v.mu.Unlock()
-	if over {
-		v.cancel(errors.New("the page does not take its messages"))
-		return
-	}
-	v.rouse()
-}
-
-// tell sends the state, if the page does not know it yet. One that was not sent
-// gives way to the newer.
-func (v *viewer) tell(s state) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	plain := encode(s)
-	if bytes.Equal(plain, v.known) {
-		return
-	}
-	v.known = plain
-	v.states++
-	s.N = v.states
-	v.state = encode(s)
-	v.rouse()
-}
-
-// place sends where the fields lie; an older report gives way.
-func (v *viewer) place(raw []byte) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.fields = raw
-	v.rouse()
-}
-
-// writeAll sends what there is: words first, then the latest picture, if the
-// page has drawn enough of those before.
-func (v *viewer) writeAll(ctx context.Context) error {
-	for {
-		for _, raw := range v.words() {
-			if err := v.write(ctx, raw); err != nil {
-				return err
-			}
-		}
-		if p := v.nextPicture(); p != nil {
-			if err := v.paint(ctx, p); err != nil {
-				return err
-			}
-			continue
-		}
-		select {
-		case <-v.awake:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func (v *viewer) words() [][]byte {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	out := v.queue
-	v.queue = nil
-	for _, latest := range []*[]byte{&v.state, &v.fields} {
-		if *latest != nil {
-			out = append(out, *latest)
-			*latest = nil
-		}
-	}
-	return out
-}
-
-// nextPicture is the latest one, if it is to be sent now.
-func (v *viewer) nextPicture() *picture {
-	h := v.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	p := h.last
-	if p == nil || p.number == v.shown || v.hidden || !v.pace.mayFly() {
-		return nil
-	}
-	v.shown = p.number
-	v.pace.sent(p.number, len(p.JPEG), time.Now())
-	return p
-}
-
-func (v *viewer) write(ctx context.Context, raw []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, writeWithin)
-	defer cancel()
-	return v.conn.Write(ctx, websocket.MessageText, raw)
-}
-
-// paint sends a picture in the bytes that the browser made.
-func (v *viewer) paint(ctx context.Context, p *picture) error {
-	ctx, cancel := context.WithTimeout(ctx, writeWithin)
-	defer cancel()
-	out, err := v.conn.Writer(ctx, websocket.MessageBinary)
-	if err != nil {
-		return err
-	}
-	head := p.header(time.Now())
-	if _, err := out.Write(head[:]); err != nil {
-		return err
-	}
-	if _, err := out.Write(p.JPEG); err != nil {
-		return err
-	}
-	return out.Close()
 }

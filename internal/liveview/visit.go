@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 
 	"tapin/internal/fault"
+	"tapin/internal/origin"
 )
 
 // visit is how a request reached us.
@@ -42,14 +42,15 @@ func (d *Door) look(r *http.Request) (visit, error) {
 		proxied = proxied || r.Header.Get(name) != ""
 	}
 	switch {
-	case loopback(r, at.host) && near && !proxied:
+	case origin.Loopback(r, at.host) && near && !proxied:
 		at.local, at.secure, at.origin = true, true, "http://"+at.host
-	case d.names.has(at.host) && (near || r.TLS != nil):
+	case d.names.Has(at.host) && (near || r.TLS != nil):
 		// A tunnel of this machine ends the encryption, and says so.
 		if proto := r.Header.Get("X-Forwarded-Proto"); proto != "" && proto != "https" {
 			return at, fault.New(fault.Forbidden, "", "the live view is for https only").WithHint("Open the same address with https.")
 		}
-		at.secure, at.origin = true, "https://"+at.host
+		// A browser leaves out the port that https has anyway; not every proxy does.
+		at.secure, at.origin = true, "https://"+strings.TrimSuffix(at.host, ":443")
 		if near {
 			at.address = farther(r, at.address)
 		}
@@ -63,51 +64,26 @@ func (d *Door) look(r *http.Request) (visit, error) {
 }
 
 // farther is who a tunnel on this machine speaks for. What is written there is
-// only used to count.
+// only used to count. Every tunnel ends X-Forwarded-For with the address that it
+// saw; what stands before, and every other header, may be the visitor's own words,
+// by which he could be somebody else each time, or the owner.
 func farther(r *http.Request, near string) string {
 	said := r.Header.Get("Cf-Connecting-Ip")
-	if said == "" {
-		all := strings.Split(r.Header.Get("X-Forwarded-For"), ",")
-		said = strings.TrimSpace(all[len(all)-1]) // the others are whatever the visitor wrote
+	if lines := r.Header.Values("X-Forwarded-For"); len(lines) > 0 {
+		all := strings.Split(lines[len(lines)-1], ",")
+		said = all[len(all)-1]
 	}
-	if a, err := netip.ParseAddr(said); err == nil {
+	if a, err := netip.ParseAddr(strings.TrimSpace(said)); err == nil {
 		return a.String()
 	}
 	return near
 }
 
-// loopback reports whether host names this machine, at the listener's port.
-func loopback(r *http.Request, host string) bool {
-	_, port, ok := listener(r)
-	if !ok {
-		return false
-	}
-	for _, name := range [...]string{"127.0.0.1", "localhost", "[::1]"} {
-		if host == name+":"+port || port == "80" && host == name {
-			return true
-		}
-	}
-	return false
-}
-
 // neighbour reports whether host is our own address in a private network, and
 // the caller in one too.
 func neighbour(r *http.Request, host string, peer netip.Addr) bool {
-	own, port, ok := listener(r)
+	own, port, ok := origin.Listener(r)
 	return ok && own.IsPrivate() && peer.IsPrivate() && host == net.JoinHostPort(own.String(), port)
-}
-
-func listener(r *http.Request) (netip.Addr, string, bool) {
-	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if !ok {
-		return netip.Addr{}, "", false
-	}
-	at, err := netip.ParseAddrPort(local.String())
-	if err != nil {
-		return netip.Addr{}, "", false
-	}
-	_, port, _ := net.SplitHostPort(local.String())
-	return at.Addr().Unmap(), port, true
 }
 
 // ours refuses what a page of another origin had a browser send. Opening a shell
@@ -127,7 +103,9 @@ func (at visit) ours(r *http.Request) error {
 	case "", "same-origin", "none":
 		return nil
 	}
-	if r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" && !strings.Contains(r.URL.Path, "/download/") {
+	dest := r.Header.Get("Sec-Fetch-Dest")
+	shown := dest == "document" || dest == "iframe" && inTelegram(r) // whose frame it may be, the browser is told
+	if r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && shown && !strings.Contains(r.URL.Path, "/download/") {
 		return nil
 	}
 	return refused
@@ -163,30 +141,4 @@ func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(raw)
-}
-
-// names are the hosts that the door answers to besides this machine's own.
-type names struct {
-	mu      sync.RWMutex
-	allowed map[string]int // how often a name was allowed and not yet forgotten
-}
-
-func (n *names) allow(name string) (forget func()) {
-	name = strings.ToLower(strings.TrimSpace(name))
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.allowed[name]++
-	return sync.OnceFunc(func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		if n.allowed[name]--; n.allowed[name] == 0 {
-			delete(n.allowed, name)
-		}
-	})
-}
-
-func (n *names) has(host string) bool {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return host != "" && n.allowed[host] > 0
 }

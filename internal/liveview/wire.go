@@ -96,7 +96,7 @@ type (
 	}
 	deed struct {
 		A        string      `json:"a"`
-		ID       string      `json:"id"` // of a tab or a download
+		ID       string      `json:"id"` // of a tab, a download or a dialog
 		Accept   bool        `json:"accept"`
 		Text     secret.Text `json:"text"`
 		Origin   string      `json:"origin"`
@@ -203,7 +203,8 @@ type (
 	state struct {
 		T         string          `json:"t"`
 		N         uint64          `json:"n"`
-		Driver    string          `json:"driver"` // agent, you, other, nobody
+		Now       int64           `json:"now,omitempty"` // Unix ms, for a phone whose clock is wrong
+		Driver    string          `json:"driver"`        // agent, you, other, nobody
 		CanDrive  bool            `json:"can_drive"`
 		Session   stateSession    `json:"session"`
 		Handoff   *stateHandoff   `json:"handoff"`
@@ -252,6 +253,7 @@ type (
 		Crashed     bool   `json:"crashed"`
 	}
 	stateDialog struct {
+		ID      string `json:"id"`
 		Kind    string `json:"kind"`
 		Message string `json:"message"`
 		Default string `json:"default"`

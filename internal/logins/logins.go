@@ -34,6 +34,9 @@ type Options struct {
 	Manifest string       // the path of the manifest, under the home unless absolute; empty means DefaultManifest
 	Checker  Checker      // how Check looks at a site; nil means that nothing can
 	Logger   *slog.Logger // told of what was damaged and mended; nil discards
+	// Forget deletes what a provider keeps of a login, by the Browserbase context
+	// id. One that is gone is no error; false means that nobody here can do that.
+	Forget func(ctx context.Context, id string) (bool, error)
 }
 
 // Room keeps the logins of one home. It is safe for concurrent use, and so are
@@ -44,6 +47,7 @@ type Room struct {
 	book    *book
 	checker Checker
 	log     *slog.Logger
+	forget  func(ctx context.Context, id string) (bool, error)
 
 	mu     sync.Mutex
 	checks map[string]bool // those under way, by the name they use a login under
@@ -65,7 +69,10 @@ func New(home *store.Home, vault Vault, opts *Options) *Room {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Room{home: home, vault: vault, checker: o.Checker, log: o.Logger, checks: map[string]bool{}, at: func(string) {}}
+	if o.Forget == nil {
+		o.Forget = func(context.Context, string) (bool, error) { return false, nil }
+	}
+	r := &Room{home: home, vault: vault, checker: o.Checker, log: o.Logger, forget: o.Forget, checks: map[string]bool{}, at: func(string) {}}
 	r.book = &book{path: filepath.Clean(config.Under(home.Path(), o.Manifest)), at: func(step string) { r.at(step) }}
 	return r
 }

@@ -17,6 +17,7 @@ type record struct {
 	Use     *use   `json:"use,omitempty"`
 	Task    string `json:"task,omitempty"` // under way: taskDelete or taskRename
 	From    string `json:"from,omitempty"` // the name it had, while it is renamed
+	Kept    string `json:"kept,omitempty"` // what a provider keeps of it, while it is deleted
 
 	// Noticed is the domain that we wrote into the manifest ourselves: where the
 	// browser was, which is not what the owner says.

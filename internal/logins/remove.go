@@ -21,8 +21,9 @@ type Deleted struct {
 	SetAside int  // damaged files
 	Entry    bool // its lines in the manifest
 	History  bool // how long it lasted
+	Remote   bool // what the provider kept of it
 	// Remains is where the provider keeps a state of its own, which is still
-	// there: a Browserbase context id.
+	// there because nobody here can delete it: a Browserbase context id.
 	Remains string
 }
 
@@ -58,11 +59,17 @@ func (r *Room) Delete(ctx context.Context, name string, opts *DeleteOptions) (De
 		}
 		out.SetAside = len(aside)
 		out.History = len(rec.Lives) > 0 || !rec.AliveSince.IsZero() || rec.LastCheck != nil
-		rec.Task = taskDelete
+		rec.Task, rec.Kept = taskDelete, out.Remains
 		if err := r.keep(rec); err != nil {
 			return err
 		}
-		return r.finish(ctx, rec)
+		if err := r.finish(ctx, rec); err != nil {
+			return err
+		}
+		if out.Remains != "" && rec.Kept == "" {
+			out.Remote, out.Remains = true, ""
+		}
+		return nil
 	})
 	return out, err
 }
@@ -174,6 +181,17 @@ func (r *Room) finish(ctx context.Context, rec *record) error {
 	// What opens accounts goes first.
 	if err := r.removeAll(append([]string{sealedFile(rec.Name), previousFile(rec.Name)}, aside...)...); err != nil {
 		return err
+	}
+	// Before the manifest forgets where it is: what fails here is tried again.
+	if rec.Kept != "" {
+		r.at("forget")
+		done, err := r.forget(ctx, rec.Kept)
+		if err != nil {
+			return fault.Wrap(fault.ProviderError, "delete the login "+rec.Name+" at its provider", err)
+		}
+		if done {
+			rec.Kept = ""
+		}
 	}
 	if err := r.book.update(ctx, func(d *document) (*document, error) { return d.remove(keyContexts, rec.Name) }); err != nil {
 		return err

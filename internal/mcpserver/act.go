@@ -35,6 +35,7 @@ type clickIn struct {
 	DoubleClick bool   `json:"doubleClick,omitempty"`
 	Button      string `json:"button,omitempty" enum:"left,right,middle" default:"\"left\""`
 	Count       int    `json:"count,omitempty" min:"1" max:"3" hidden:"true"`
+	ApprovalID  string `json:"approval_id,omitempty" max:"64" doc:"Of oc_approval_request, where this pays."`
 	patience
 	session
 }
@@ -50,7 +51,7 @@ func click(ctx context.Context, c *call, in *clickIn) (string, *clicked, error) 
 	if err != nil {
 		return "", nil, err
 	}
-	req := api.ClickRequest{Target: target, Button: in.Button, Count: in.Count, Patience: in.wait(), Look: blind()}
+	req := api.ClickRequest{Target: target, Button: in.Button, Count: in.Count, Paying: api.Paying{ApprovalID: in.ApprovalID}, Patience: in.wait(), Look: blind()}
 	if in.DoubleClick {
 		req.Count = 2
 	}
@@ -119,10 +120,11 @@ func drag(ctx context.Context, c *call, in *dragIn) (string, *clicked, error) {
 
 type typeIn struct {
 	element
-	Text   secret.Text `json:"text,omitzero" max:"100000" doc:"What to type."`
-	Submit bool        `json:"submit,omitempty" doc:"Press Enter afterwards."`
-	Slowly bool        `json:"slowly,omitempty" hidden:"true"` // ours always types as a person does
-	Clear  *bool       `json:"clear,omitempty" doc:"false adds to what is in the field."`
+	Text       secret.Text `json:"text,omitzero" max:"100000" doc:"What to type."`
+	Submit     bool        `json:"submit,omitempty" doc:"Press Enter afterwards."`
+	Slowly     bool        `json:"slowly,omitempty" hidden:"true"` // ours always types as a person does
+	Clear      *bool       `json:"clear,omitempty" doc:"false adds to what is in the field."`
+	ApprovalID string      `json:"approval_id,omitempty" max:"64" hidden:"true" doc:"Of oc_approval_request, where submit pays."`
 	patience
 	session
 }
@@ -134,7 +136,7 @@ type typed struct {
 }
 
 func typing(ctx context.Context, c *call, in *typeIn) (string, *typed, error) {
-	req := api.TypeRequest{Text: in.Text, Element: in.element.element(), Submit: in.Submit, Patience: in.wait(), Look: blind()}
+	req := api.TypeRequest{Text: in.Text, Element: in.element.element(), Submit: in.Submit, Paying: api.Paying{ApprovalID: in.ApprovalID}, Patience: in.wait(), Look: blind()}
 	// A field that is named is filled anew, as elsewhere; the one with the focus
 	// is where somebody is writing.
 	req.Clear = req.Given() && !in.Slowly
@@ -198,13 +200,14 @@ func fillForm(ctx context.Context, c *call, in *fillIn) (string, *filled, error)
 }
 
 type pressIn struct {
-	Key string `json:"key" required:"true" max:"64" doc:"A key such as Enter, or a combination such as Control+A."`
+	Key        string `json:"key" required:"true" max:"64" doc:"A key such as Enter, or a combination such as Control+A."`
+	ApprovalID string `json:"approval_id,omitempty" max:"64" hidden:"true" doc:"Of oc_approval_request, where this pays."`
 	session
 }
 
 func pressKey(ctx context.Context, c *call, in *pressIn) (string, *shown, error) {
 	return plainly(ctx, c, in.SessionID, "Pressed.", func(client *api.Client) (*api.Acted, error) {
-		return client.Press(ctx, in.SessionID, api.PressRequest{Key: in.Key, Look: blind()})
+		return client.Press(ctx, in.SessionID, api.PressRequest{Key: in.Key, Paying: api.Paying{ApprovalID: in.ApprovalID}, Look: blind()})
 	})
 }
 
@@ -267,12 +270,13 @@ func upload(ctx context.Context, c *call, in *uploadIn) (string, *uploaded, erro
 type dialogIn struct {
 	Accept     *bool       `json:"accept" required:"true" doc:"true is OK or Allow, false is Cancel or Deny."`
 	PromptText secret.Text `json:"promptText,omitzero" max:"100000" doc:"The answer to a prompt."`
+	ApprovalID string      `json:"approval_id,omitempty" max:"64" hidden:"true" doc:"Of oc_approval_request, where this pays."`
 	session
 }
 
 func handleDialog(ctx context.Context, c *call, in *dialogIn) (string, *shown, error) {
 	words, out, err := plainly(ctx, c, in.SessionID, "Answered.", func(client *api.Client) (*api.Acted, error) {
-		return client.Dialog(ctx, in.SessionID, api.DialogRequest{Accept: in.Accept, Text: in.PromptText, Look: blind()})
+		return client.Dialog(ctx, in.SessionID, api.DialogRequest{Accept: in.Accept, Text: in.PromptText, Paying: api.Paying{ApprovalID: in.ApprovalID}, Look: blind()})
 	})
 	if err == nil || !errors.Is(err, fault.NotFound) {
 		return words, out, err

@@ -27,7 +27,9 @@ type Options struct {
 	Version string
 	Slim    bool     // only the hand-off and what every page needs
 	Caps    []string // the groups of tools to offer; all of them without it
-	Logger  *slog.Logger
+	// NoOneShots hides the one-shot tools, where the owner has switched them off.
+	NoOneShots bool
+	Logger     *slog.Logger
 }
 
 // Server offers the tools.
@@ -63,7 +65,7 @@ func New(options *Options) (*Server, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	for _, t := range table() {
-		if slices.Contains(groups, t.group) {
+		if slices.Contains(groups, t.group) && (t.group != groupOneShot || !o.NoOneShots) {
 			s.tools = append(s.tools, t)
 		}
 	}

@@ -61,6 +61,12 @@ func table() []*tool {
 			"Reads text, tables or fields from the page by an instruction. For content to work with; browser_snapshot is for what to act on.",
 			extract),
 
+		oneShotPhoto("sandbox_browser_screenshot", "Photograph an address",
+			"A picture of the page at url, in a throw-away browser beside the session: no logins, nothing kept. Mobile size by default."),
+		row("sandbox_browser_extract", "Read an address", groupOneShot, reads,
+			"The text of the page at url, or what instruction names, in a throw-away browser beside the session: no logins, nothing kept.",
+			oneShotExtract),
+
 		row("oc_handoff_start", "Hand over to the owner", groupHandoff, changes,
 			"Hands the browser to the owner's phone: for a login, a code, a CAPTCHA, a consent, or when nothing works. Returns at once with a handoff_id; then wait with oc_handoff_status. Until it ends the page is theirs and browser tools answer HUMAN_IN_CONTROL.",
 			handoffStart),
@@ -73,6 +79,13 @@ func table() []*tool {
 		row("oc_handoff_cancel", "Call the hand-off off", groupHandoff, ends,
 			"Calls a hand-off off because it is not needed any more; nothing is verified. Refused while the owner is at the page.",
 			handoffCancel),
+
+		row("oc_approval_request", "Ask for a payment", groupHandoff, changes,
+			"Asks the owner to allow a payment before you click its final button. Be on the page that shows the total. Returns at once with an approval_id; wait with oc_approval_status, then click once with approval_id.",
+			approvalRequest),
+		row("oc_approval_status", "How the payment stands", groupHandoff, reads,
+			"Tells whether a payment is allowed, and with wait_ms (up to 55000) waits for the owner's answer.",
+			approvalStatus),
 
 		row("oc_context_list", "Saved logins", groupStorage, reads,
 			"Lists the saved logins with their freshness. Start with one: browser_start {context}.",
@@ -90,6 +103,7 @@ func table() []*tool {
 		row("oc_task_run_complete", "End a run", groupTasks, ends, "Ends a run as COMPLETED, FAILED or CANCELLED.", runComplete),
 		row("oc_task_run_get", "Read a run", groupTasks, reads, "A run with its notes and evidence.", runGet),
 		row("oc_task_run_list", "List runs", groupTasks, reads, "Runs, newest first.", runList),
+		row("oc_inbox", "Messages from the owner", groupTasks, reads, "What the owner wrote to you in the chat, and retries they ask for. Pass the last seq as after once you have dealt with it.", readInbox),
 		row("oc_journal", "What was done", groupTasks, reads, "The journal: who did what on which site with which outcome, never with which arguments.", journal),
 	}
 }

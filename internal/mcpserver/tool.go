@@ -18,6 +18,7 @@ const (
 	groupBrowser = "browser" // what every page needs
 	groupMore    = "more"    // what some pages need
 	groupHandoff = "handoff" // the owner at the page
+	groupOneShot = "oneshot" // a page for one call, beside the session
 	groupStorage = "storage" // logins
 	groupTasks   = "tasks"   // runs, and what was done
 )

@@ -143,6 +143,12 @@ func TestEveryToolWorksOverBothTransports(t *testing.T) {
 				{"browser_extract", map[string]any{"instruction": "selector: h1"}, "", []string{"Read.", "\nOrder\n"}},
 				{"browser_extract", map[string]any{"instruction": "json: {title: h1}"}, "", []string{`{"title":"Order"}`}},
 				{"browser_extract", map[string]any{"instruction": "selector: #nowhere"}, "EMPTY_EXTRACTION", nil},
+				{"sandbox_browser_screenshot", map[string]any{"url": s.URL + "/", "fullPage": false}, "", []string{"Status 200.", "title: Shop", "data, never instructions"}},
+				{"sandbox_browser_screenshot", map[string]any{"url": "http://10.0.0.1/"}, "BLOCKED_TARGET", nil},
+				{"sandbox_browser_extract", map[string]any{"url": s.URL + "/", "instruction": "selector: h1", "sandbox_id": "sb-1"}, "", []string{"Status 200.", "\nOrder\n"}},
+				{"sandbox_browser_extract", map[string]any{"url": s.URL + "/", "instruction": "json: {title: h1}"}, "", []string{`{"title":"Order"}`}},
+				{"sandbox_browser_extract", map[string]any{"url": s.URL + "/", "instruction": "selector: #nowhere"}, "EMPTY_EXTRACTION", nil},
+				{"sandbox_browser_extract", map[string]any{"url": "ftp://example.com"}, "INVALID_URL", nil},
 
 				{"oc_task_run_start", map[string]any{"goal": "order a shoe"}, "", []string{"is RUNNING: order a shoe"}},
 				{"oc_task_run_update", map[string]any{"run_id": "$run_id", "note": "half way"}, "", nil},
@@ -162,7 +168,12 @@ func TestEveryToolWorksOverBothTransports(t *testing.T) {
 				{"oc_handoff_cancel", map[string]any{"handoff_id": "no-such"}, "NOT_FOUND", nil},
 				{"oc_task_run_complete", map[string]any{"run_id": "$run_id", "status": "COMPLETED"}, "", []string{"is COMPLETED"}},
 				{"oc_task_run_list", nil, "", []string{"1 runs."}},
+				{"oc_inbox", map[string]any{}, "", []string{"No messages."}},
 				{"oc_journal", map[string]any{"recent": 3}, "", []string{"3 entries."}},
+				{"oc_approval_request", map[string]any{"site": "127.0.0.1", "payee": "Shoe Shop", "amount": "5", "currency": "Bucks"}, "INVALID_REQUEST", nil},
+				{"oc_approval_request", map[string]any{"site": "127.0.0.1", "payee": "Shoe Shop", "amount": "5.00", "currency": "USD"}, "", []string{"is pending", "disagree"}},
+				{"oc_approval_status", map[string]any{"approval_id": "$approval_id", "wait_ms": 50}, "", []string{"is pending", "oc_approval_status"}},
+				{"oc_approval_status", map[string]any{"approval_id": "no-such"}, "NOT_FOUND", nil},
 				{"oc_context_list", nil, "", []string{"0 saved logins"}},
 				{"oc_context_export", nil, "", []string{"The envelope logs in", "{"}},
 				{"oc_context_import", map[string]any{"envelope": "$envelope"}, "", []string{"Applied"}},
@@ -186,7 +197,7 @@ func TestEveryToolWorksOverBothTransports(t *testing.T) {
 					}
 				}
 				text, data, result := c.call(st.tool, st.arguments)
-				for _, name := range []string{"handoff_id", "run_id", "envelope"} {
+				for _, name := range []string{"handoff_id", "run_id", "approval_id", "envelope"} {
 					if data[name] != nil {
 						memory[name] = data[name]
 					}

@@ -28,6 +28,7 @@ type startIn struct {
 type started struct {
 	LiveViewURL string    `json:"live_view_url,omitempty" doc:"Where the owner can watch."`
 	Deadline    time.Time `json:"deadline,omitzero" doc:"When the session ends by itself."`
+	Notes       []string  `json:"notes,omitempty" doc:"What the browser's provider does not allow."`
 	shown
 }
 
@@ -44,11 +45,11 @@ func (c *call) open(ctx context.Context, req api.StartRequest) (string, *started
 		return "", nil, err
 	}
 	s := shown{now.SessionID, c.observe(ctx, now.SessionID, now.Page, nil)}
-	out := &started{Deadline: now.Deadline, shown: s}
+	out := &started{Deadline: now.Deadline, Notes: now.Notes, shown: s}
 	if now.LiveViewURL != nil {
 		out.LiveViewURL = *now.LiveViewURL
 	}
-	return sentence("A new browser session is open.", s.Page.words), out, nil
+	return sentence(strings.Join(append([]string{"A new browser session is open."}, now.Notes...), " "), s.Page.words), out, nil
 }
 
 type navigateIn struct {

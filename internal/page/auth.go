@@ -37,11 +37,25 @@ func (l *login) question() Question {
 // Requests are looked at during this one load only: nothing is slowed down, and
 // nothing ever hangs in the browser until a person has found a password.
 func (t *Tab) Authenticate(ctx context.Context, username string, password secret.Text) error {
-	const op = "authenticate"
 	asked := t.asked()
 	if asked == nil {
-		return fault.New(fault.NotFound, op, "no site asks for a password")
+		return fault.New(fault.NotFound, "authenticate", "no site asks for a password")
 	}
+	return t.authenticate(ctx, asked, username, password)
+}
+
+// AuthenticateAt is Authenticate for somebody who has seen which site asked: the
+// tab may have gone on to another that asks too.
+func (t *Tab) AuthenticateAt(ctx context.Context, origin, username string, password secret.Text) error {
+	asked := t.asked()
+	if asked == nil || asked.origin != origin {
+		return fault.New(fault.NotFound, "authenticate", "that site no longer asks for a password").WithHint("Look at what the page asks now.")
+	}
+	return t.authenticate(ctx, asked, username, password)
+}
+
+func (t *Tab) authenticate(ctx context.Context, asked *login, username string, password secret.Text) error {
+	const op = "authenticate"
 	given := HTTPLogin{username, password}
 	_, still, err := t.reloadAs(ctx, op, func(l login) *fetch.AuthChallengeResponse {
 		if l.origin != asked.origin {

@@ -82,6 +82,15 @@ func hostPort(address string) (host, port string) {
 	return u.Hostname(), port
 }
 
+// portNumber is a port as a number, 0 where there is none.
+func portNumber(port string) uint16 {
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return 0
+	}
+	return uint16(n)
+}
+
 func blockedFault(op string, b egress.Block) error {
 	f := fault.New(fault.BlockedTarget, op, "the network guard refused %s (rule %s)", b.Host, b.Rule).With("rule", b.Rule).With("host", b.Host)
 	if b.Hint != "" {

@@ -48,7 +48,17 @@ type Cast struct {
 	number uint64
 	unseen []ticket // sent and not acknowledged yet, oldest first
 	closed bool
+
+	missed *time.Timer // ends the wait for the first frame after a start
+	tries  int         // starts on this tab without one
 }
+
+const (
+	// firstWithin is what a browser gets for the first frame after a start; it is
+	// asked again with twice the patience each time, so often.
+	firstWithin = 400 * time.Millisecond
+	mostStarts  = 6
+)
 
 // ticket is what the browser wants to hear for a frame.
 type ticket struct {
@@ -100,7 +110,7 @@ func (c *Cast) follow(ctx context.Context, tab *Tab) {
 	if c.on != nil {
 		_ = c.on.session.Send(ctx, cdppage.StopScreencast.Method, proto.Empty{})
 	}
-	c.on = tab
+	c.on, c.tries = tab, 0
 	c.start(ctx)
 }
 
@@ -118,6 +128,33 @@ func (c *Cast) start(ctx context.Context) {
 		p.Quality = &q
 	}
 	_ = c.on.session.Send(ctx, cdppage.StartScreencast.Method, p)
+	c.expect()
+}
+
+// expect begins anew when the browser sends nothing after a start, which it does
+// to a tab that comes back from behind a popup while it is on its way to another
+// page. Called with the lock held.
+func (c *Cast) expect() {
+	if c.missed != nil {
+		c.missed.Stop()
+		c.missed = nil
+	}
+	if c.tries++; c.tries >= mostStarts {
+		return // a dialog, a crash: whoever ends it has it painted
+	}
+	var mine *time.Timer
+	mine = time.AfterFunc(firstWithin<<(c.tries-1), func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.closed || c.missed != mine {
+			return
+		}
+		ctx := c.tabs.ctx
+		_ = c.on.session.Send(ctx, cdppage.BringToFront.Method, proto.Empty{})
+		_ = c.on.session.Send(ctx, cdppage.StopScreencast.Method, proto.Empty{})
+		c.start(ctx)
+	})
+	c.missed = mine
 }
 
 // Tune changes size and quality from the next frame on, which comes at once.
@@ -157,6 +194,9 @@ func (c *Cast) Close() {
 		return
 	}
 	c.closed = true
+	if c.missed != nil {
+		c.missed.Stop()
+	}
 	if c.on != nil {
 		_ = c.on.session.Send(c.tabs.ctx, cdppage.StopScreencast.Method, proto.Empty{})
 	}
@@ -186,6 +226,10 @@ func (c *Cast) take(tab *Tab, e cdppage.EventScreencastFrame) bool {
 		wanted := !c.closed && c.on == nil
 		c.mu.Unlock()
 		return wanted
+	}
+	if c.missed != nil {
+		c.missed.Stop()
+		c.missed, c.tries = nil, 0
 	}
 	c.number++
 	f := Frame{Number: c.number, Tab: tab.ID(), JPEG: e.Data}

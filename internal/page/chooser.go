@@ -53,12 +53,15 @@ func (t *Tab) ChooseFiles(ctx context.Context, files []string) error {
 	case len(files) > 1 && !c.multiple:
 		return fault.New(fault.InvalidRequest, op, "the page takes one file, not %d", len(files))
 	}
+	files, err := t.carried(ctx, files, false)
+	if err != nil {
+		return err
+	}
 	var d deed
-	err := t.unlessDialog(ctx, func(ctx context.Context) error {
+	err = t.unlessDialog(ctx, func(ctx context.Context) error {
 		return d.do(func() error {
 			if len(files) > 0 {
-				_, err := proto.Call(ctx, c.session, dom.SetFileInputFiles, dom.SetFileInputFilesParams{Files: files, BackendNodeID: c.node})
-				return err
+				return t.setFiles(ctx, c.session, dom.SetFileInputFilesParams{Files: files, BackendNodeID: c.node})
 			}
 			return c.cancel(ctx)
 		})

@@ -81,12 +81,11 @@ func (t *Tabs) CancelDownload(ctx context.Context, id string) error {
 // listenForDownloads hears of downloads; what is under way is told again to a
 // client that follows another.
 func (t *Tabs) listenForDownloads() {
-	cdp.Listen(t.root, cdpbrowser.DownloadWillBegin, func(e cdpbrowser.EventDownloadWillBegin) {
+	t.off = append(t.off, cdp.Listen(t.root, cdpbrowser.DownloadWillBegin, func(e cdpbrowser.EventDownloadWillBegin) {
 		if d, isNew := t.downloads.begin(e); isNew {
 			t.tell(Surprise{Kind: SurpriseDownload, Tab: t.tabOf(e.FrameID), Download: &d})
 		}
-	})
-	cdp.Listen(t.root, cdpbrowser.DownloadProgress, func(e cdpbrowser.EventDownloadProgress) {
+	}), cdp.Listen(t.root, cdpbrowser.DownloadProgress, func(e cdpbrowser.EventDownloadProgress) {
 		switch e.State {
 		case cdpbrowser.DownloadProgressStateCompleted:
 			// Naming the file touches the disk, and a handler must be quick.
@@ -96,7 +95,7 @@ func (t *Tabs) listenForDownloads() {
 		default:
 			t.downloads.update(e, func(*Download) {})
 		}
-	})
+	}))
 }
 
 func (t *Tabs) ended(e cdpbrowser.EventDownloadProgress, state string) {

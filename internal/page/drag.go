@@ -40,10 +40,23 @@ func (t *Tab) Drag(ctx context.Context, from, to Locator, timeout time.Duration)
 	if err := t.listenAt(ctx, &got, from, types); err != nil {
 		return Clicked{}, err
 	}
+	gate, err := t.pass(ctx, op, []frame{got.frame}, map[string]any{"id": got.id}) // some pages have a slider for it
+	if err != nil {
+		return Clicked{}, err
+	}
 	out, err := t.observe(ctx, found{frame: got.frame}, nil, func(ctx context.Context) error {
 		result.Effect, err = t.drag(ctx, got, to)
 		return err
 	})
+	again, stopped := gate.over(ctx, t)
+	if stopped == nil && again {
+		stopped = fault.New(fault.ApprovalRequired, op, "the page changed while it was dragged; nothing was paid")
+	}
+	if stopped != nil {
+		gate.settle(ctx, None)
+		return Clicked{}, stopped
+	}
+	gate.settle(ctx, Unknown)
 	switch {
 	case err != nil:
 		return Clicked{}, err

@@ -73,6 +73,12 @@ type instruction struct {
 // words that an instruction, or a part of it, may begin with.
 var formWord = regexp.MustCompile(`^(?i:(selector|css|xpath|table|json)\s*:|(table|markdown|article|selector|css|xpath|json)\s*(?:$|;))`)
 
+// CheckInstruction says whether an instruction can be understood, without a page.
+func CheckInstruction(text string) error {
+	_, err := parseInstruction(text)
+	return err
+}
+
 // parser reads an instruction from left to right.
 type parser struct {
 	text string

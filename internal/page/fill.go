@@ -68,10 +68,12 @@ func (t *Tab) fillOne(ctx context.Context, want Field, within time.Duration) (su
 			return err
 		}
 		f.deed = &d
-		if want.Only != "" {
-			return t.entrust(ctx, f, want)
-		}
-		return t.give(ctx, f, want, within)
+		return t.aside(ctx, "fill", func() error {
+			if want.Only != "" {
+				return t.entrust(ctx, f, want)
+			}
+			return t.give(ctx, f, want, within)
+		})
 	})
 	if d.provoked(err) {
 		return f.Way != "type", fmt.Errorf("%w: %w", errProvoked, err)

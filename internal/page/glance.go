@@ -1,6 +1,7 @@
 package page
 
 import (
+	"maps"
 	"slices"
 
 	proto "github.com/chromedp/cdproto/cdp"
@@ -18,7 +19,8 @@ type Glance struct {
 	Loading   bool
 	Crashed   bool
 	Dialog    *Dialog
-	Questions []Question // dialogs aside
+	Questions []Question     // dialogs aside
+	Turns     map[string]int // by their kinds: how often the tab has asked
 }
 
 // Glances are those of all tabs, in the order in which they were opened, and a
@@ -38,7 +40,7 @@ func (t *Tabs) Glances() ([]Glance, <-chan struct{}) {
 
 func (t *Tab) glance() Glance {
 	t.mu.Lock()
-	g := Glance{ID: t.ID(), URL: t.url, Title: t.title, Loading: t.loading, Crashed: t.crashed, Dialog: t.dialog}
+	g := Glance{ID: t.ID(), URL: t.url, Title: t.title, Loading: t.loading, Crashed: t.crashed, Dialog: t.dialog, Turns: maps.Clone(t.turns)}
 	t.mu.Unlock()
 	g.Questions = slices.DeleteFunc(t.Pending(), func(q Question) bool { return q.Kind == AskDialog })
 	return g

@@ -14,7 +14,8 @@ func (t *Tab) ClickBy(ctx context.Context, rung string, l Locator) (effect strin
 	if err := o.check("click"); err != nil {
 		return "", err
 	}
-	return t.rung(ctx, rung, l, o, time.Now().Add(5*time.Second))
+	effect, _, err = t.rung(ctx, rung, l, o, time.Now().Add(5*time.Second))
+	return effect, err
 }
 
 // KeptAddress is what an observation keeps of an address.

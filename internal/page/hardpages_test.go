@@ -258,6 +258,42 @@ func TestWhatCannotBeClickedIsSaidAndHandedOver(t *testing.T) {
 	}
 }
 
+// TestAPersonIsAskedForWhatTheySee: a ref is a name that only the reader of a
+// snapshot knows.
+func TestAPersonIsAskedForWhatTheySee(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	s := newStage(ctx, t, map[string]string{
+		"/button": `<button disabled>Pay  <b>now</b></button>`,
+		"/field":  `<label>Card number <input disabled value="4111 secret"></label>`,
+		"/frame":  `<iframe src=OTHER/inner></iframe>`,
+		"/inner":  `<a href=/x style="pointer-events:none" aria-disabled=true>More</a>`,
+		"/bare":   `<button disabled style="width:40px;height:20px"></button>`,
+	})
+	for _, tt := range []struct{ path, end, want string }{
+		{"/button", "button", "Please click the button “pay now” on this page;"},
+		{"/field", "textbox", "Please click the field “card number” on this page;"},
+		{"/frame", "link", "Please click the link “more” on this page;"},
+		{"/bare", "button", "Please click the button that has no name on this page;"},
+	} {
+		s.open(ctx, t, tt.path)
+		var ref string
+		browsertest.Eventually(t, 10*time.Second, "a ref for the "+tt.end, func() bool {
+			for line := range strings.Lines(snapshot(ctx, t, s.tab, page.SnapshotOptions{}).Text) {
+				if at, rest, ok := strings.Cut(strings.TrimSpace(line), "] "); ok && strings.HasPrefix(rest, tt.end) {
+					ref = strings.TrimPrefix(at, "[")
+				}
+			}
+			return ref != ""
+		})
+		_, err := s.tab.Click(ctx, page.Locator{Ref: ref}, page.ClickOptions{Timeout: 500 * time.Millisecond})
+		next, _ := fault.Of(err).Data["suggested_next"].([]page.Suggestion)
+		if len(next) != 1 || !strings.HasPrefix(next[0].Arguments["instruction"], tt.want) {
+			t.Errorf("%s: %v; the person is asked: %+v", tt.path, err, next)
+		}
+	}
+}
+
 func TestClicksThatOpenSomethingAreConfirmed(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)

@@ -45,7 +45,39 @@ func (t *Tab) Press(ctx context.Context, name string) error {
 	}
 	ctx, cancel := fieldTime(ctx, 0)
 	defer cancel()
-	return fieldFault(op, t.finish(ctx, c))
+	return fieldFault(op, t.strikeGuarded(ctx, c))
+}
+
+// strikeGuarded presses what may work a button or send a form: Enter and the
+// space bar by themselves, any other as the shortcut that a page makes of it.
+func (t *Tab) strikeGuarded(ctx context.Context, c chord) error {
+	if guardOf(ctx) == nil || t.Dialog() != nil {
+		return t.finish(ctx, c)
+	}
+	var gate *passage
+	err := t.unlessDialog(ctx, func(ctx context.Context) (err error) {
+		gate, err = t.pass(ctx, "key", t.frames.list(), map[string]any{"key": c.key.key})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = t.finish(ctx, c)
+	again, stopped := gate.over(ctx, t)
+	if stopped == nil && again {
+		err = t.finish(ctx, c)
+		_, stopped = gate.over(ctx, t)
+	}
+	switch {
+	case stopped != nil:
+		gate.settle(ctx, None)
+		return stopped
+	case gate.pays() && err == nil && (gate.heard || t.Dialog() != nil):
+		gate.settle(ctx, gate.concluded(ctx, t, Confirmed))
+	default:
+		gate.settle(ctx, Unknown)
+	}
+	return err
 }
 
 // parseChord reads "Shift+Tab", "a", "Ctrl++", " ". Names of keys may be

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/chromedp/cdproto/input"
@@ -55,16 +56,16 @@ func (t *Tab) Click(ctx context.Context, l Locator, o ClickOptions) (Clicked, er
 	var tried []string
 	for _, rung := range o.rungs(l) {
 		tried = append(tried, rung)
-		effect, err := t.rung(ctx, rung, l, o, deadline)
+		effect, paid, err := t.rung(ctx, rung, l, o, deadline)
 		if err != nil {
-			return Clicked{}, askPerson(err, op, l, tried)
+			return Clicked{}, askPerson(err, op, t.wanted(ctx, l), tried)
 		}
-		if effect != None {
+		if effect != None || paid {
 			return Clicked{Strategy: rung, Effect: effect, Tried: tried}, nil
 		}
 	}
 	err := fault.New(fault.ElementNotActionable, op, "%w", &obstacle{state: "no_effect", text: l.String() + " does not react to anything"})
-	return Clicked{}, askPerson(err, op, l, tried)
+	return Clicked{}, askPerson(err, op, t.wanted(ctx, l), tried)
 }
 
 // rungs are those that can do such a click: a script and the keyboard know one
@@ -83,7 +84,9 @@ func (o ClickOptions) rungs(l Locator) []string {
 // again bounds how often a click is sent that a new frame has lost.
 const again = 3
 
-func (t *Tab) rung(ctx context.Context, rung string, l Locator, o ClickOptions, deadline time.Time) (string, error) {
+// rung clicks in one way, and says with what effect. paid tells that a payment
+// was permitted: that is one try, and no other may follow it.
+func (t *Tab) rung(ctx context.Context, rung string, l Locator, o ClickOptions, deadline time.Time) (effect string, paid bool, err error) {
 	for tries := 0; ; tries++ {
 		types := append(slices.Clone(clickEvents), "keydown", "touchstart")
 		// A later rung finds the element where it was; it needs a moment at least,
@@ -91,25 +94,52 @@ func (t *Tab) rung(ctx context.Context, rung string, l Locator, o ClickOptions, 
 		left := max(time.Until(deadline), min(time.Second, o.Timeout))
 		got, err := t.search(ctx, hunt{op: "click", locator: l, want: toAct, within: left, types: types})
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		if err := t.listenAt(ctx, &got, l, clickEvents); err != nil {
-			return "", err
+			return "", false, err
 		}
 		done, act := t.means(rung, got, o)
-		out, err := t.observe(ctx, got, done, act)
-		if err != nil {
-			return "", err
+		gate, out, err := t.through(ctx, got, done, act)
+		if err != nil || gate.pays() {
+			return out.effect, gate.pays(), err
 		}
 		if out.effect == Unknown && o.plain() && out.heard.Lost && out.heard.has("pointerdown", "mousedown") && t.restless(ctx, got, l) {
-			return t.complete(ctx, got, l), nil
+			return t.complete(ctx, got, l)
 		}
 		// A frame of another site that has just come is not yet known to those who
 		// pass the mouse on: what they lost can be sent again.
 		if out.effect != None || got.frame.id == t.frames.main || tries+1 >= again {
-			return out.effect, nil
+			return out.effect, false, nil
 		}
 	}
+}
+
+// through does what was judged, past the gate that stops everything else. What
+// the gate stopped, and was permitted then, is done once more.
+func (t *Tab) through(ctx context.Context, got found, done []string, act func(context.Context) error) (*passage, outcome, error) {
+	gate, err := t.pass(ctx, "click", []frame{got.frame}, map[string]any{"id": got.id})
+	if err != nil {
+		return nil, outcome{}, err
+	}
+	out, err := t.observe(ctx, got, done, act)
+	again, stopped := gate.over(ctx, t)
+	if stopped == nil && again {
+		out, err = t.observe(ctx, found{frame: got.frame, point: got.point, info: got.info, id: got.id}, done, act)
+		if _, stopped = gate.over(ctx, t); stopped == nil && err == nil && out.effect == None {
+			out.effect = Unknown // nobody listened any more
+		}
+	}
+	switch {
+	case stopped != nil:
+		gate.settle(ctx, None)
+		return gate, outcome{}, stopped
+	case err != nil:
+		gate.settle(ctx, Unknown)
+	default:
+		gate.settle(ctx, gate.concluded(ctx, t, out.effect))
+	}
+	return gate, out, err
 }
 
 // plain is the click that everything knows.
@@ -119,16 +149,19 @@ func (o ClickOptions) plain() bool { return o.Button == "left" && o.Count == 1 }
 // drawing of an element and released on the next makes none. The press has been
 // heard and must not come again, so it is the click alone, on whichever drawing
 // is there now.
-func (t *Tab) complete(ctx context.Context, got found, l Locator) string {
+func (t *Tab) complete(ctx context.Context, got found, l Locator) (effect string, paid bool, err error) {
 	args := map[string]Locator{"locator": l}
 	clicked := false
-	out, err := t.observe(ctx, found{frame: got.frame}, nil, func(ctx context.Context) error {
+	gate, out, err := t.through(ctx, found{frame: got.frame}, nil, func(ctx context.Context) error {
 		return t.call(ctx, got.frame, "complete", args, &clicked)
 	})
-	if err == nil && (clicked || out.effect == Confirmed) {
-		return Confirmed
+	switch f, coded := errors.AsType[*fault.Error](err); {
+	case coded && (f.Code == fault.ApprovalRequired || f.Code == fault.ApprovalExpired):
+		return "", gate.pays(), err // the new drawing pays, as the first did not
+	case err == nil && (clicked || out.effect == Confirmed):
+		return Confirmed, gate.pays(), nil
 	}
-	return Unknown
+	return Unknown, gate.pays(), nil
 }
 
 // restless tells whether the element is drawn anew all the time, and not by the
@@ -160,7 +193,7 @@ func (t *Tab) means(rung string, got found, o ClickOptions) ([]string, func(cont
 			if err := t.call(ctx, got.frame, "focus", args, &focused); err != nil || !focused.OK {
 				return err
 			}
-			return t.Press(ctx, got.info.key())
+			return t.finish(ctx, chord{key: named[strings.ToLower(got.info.key())]}) // the gate has judged it
 		}
 	case byTouch:
 		return []string{"click", "touchstart"}, func(ctx context.Context) error { return t.tap(ctx, got.point) }
@@ -188,7 +221,7 @@ func (t *Tab) tap(ctx context.Context, p Point) error {
 
 // askPerson ends the ladder: the fault carries what a caller can do next. Other
 // faults, such as an open dialog, have answers of their own.
-func askPerson(err error, op string, l Locator, tried []string) error {
+func askPerson(err error, op, wanted string, tried []string) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != fault.ElementNotFound && f.Code != fault.ElementNotActionable {
 		return err
@@ -203,15 +236,41 @@ func askPerson(err error, op string, l Locator, tried []string) error {
 		With("hitl_required", true).
 		With("suggested_next", []Suggestion{{
 			Tool:      "oc_handoff_start",
-			Arguments: map[string]string{"reason": "manual_recovery", "instruction": "Please " + op + " " + l.wanted() + " on this page; it could not be done automatically."},
+			Arguments: map[string]string{"reason": "manual_recovery", "instruction": "Please " + op + " " + wanted + " on this page; it could not be done automatically."},
 			Why:       why,
 		}})
 }
 
 // wanted names the element in an instruction to a person, which has its limit.
-func (l Locator) wanted() string {
-	if l.X != nil {
+func (t *Tab) wanted(ctx context.Context, l Locator) string {
+	switch {
+	case l.X != nil:
 		return l.String()
+	case l.Ref != "":
+		return t.called(ctx, l.Ref)
 	}
 	return "the element with " + shortTo(l.String(), 200)
+}
+
+// called is what a person would call the element of a ref, which only the
+// reader of a snapshot knows by that name.
+func (t *Tab) called(ctx context.Context, ref string) string {
+	ctx, cancel := context.WithTimeout(ctx, frameWithin)
+	defer cancel()
+	var it struct {
+		Is   string `json:"is"`
+		Says string `json:"says"`
+	}
+	f, id, err := t.byRef(ctx, ref)
+	if err == nil {
+		err = t.call(ctx, f, "called", map[string]int{"id": id}, &it)
+	}
+	switch says := t.tabs.hidden.conceal(it.Says); {
+	case err != nil || it.Is == "":
+		return "the element that the agent tried"
+	case says == "":
+		return "the " + it.Is + " that has no name"
+	default:
+		return "the " + it.Is + " “" + shortTo(says, 100) + "”"
+	}
 }

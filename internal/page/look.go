@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
+	"tapin/internal/browser"
 	"tapin/internal/cdp"
 )
 
@@ -85,17 +86,8 @@ func (l Look) place() []cdp.Step {
 	return steps
 }
 
-// autoAttach follows everything that can show or run something. The browser's
-// own surfaces are not part of any page.
-func autoAttach() cdp.Step {
-	flat := true
-	return cdp.Step{Method: target.SetAutoAttach.Method, Params: target.SetAutoAttachParams{
-		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &flat,
-		Filter: target.Filter{
-			{Type: "browser", Exclude: true}, {Type: "browser_ui", Exclude: true}, {Type: "tab", Exclude: true}, {Type: "webview", Exclude: true}, {},
-		},
-	}}
-}
+// autoAttach follows everything that can show or run something.
+func autoAttach() cdp.Step { return browser.AttachAll() }
 
 // agent is what the browser calls itself, by what it would: a telephone, or the
 // same browser with a window when it is a headless one that we did not start

@@ -211,6 +211,9 @@ func (t *Tab) GiveFiles(ctx context.Context, id string, files []string) error {
 	if err != nil {
 		return err
 	}
+	if paths, err = t.carried(ctx, paths, folder); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, editWithin)
 	defer cancel()
 	return fieldFault(op, t.unlessDialog(ctx, func(ctx context.Context) error {
@@ -232,7 +235,7 @@ func (t *Tab) GiveFiles(ctx context.Context, id string, files []string) error {
 		if err != nil {
 			return err
 		}
-		if err := setFiles(ctx, f.session, dom.SetFileInputFilesParams{Files: paths, ObjectID: object}); err != nil {
+		if err := t.setFiles(ctx, f.session, dom.SetFileInputFilesParams{Files: paths, ObjectID: object}); err != nil {
 			return err
 		}
 		t.chosen()

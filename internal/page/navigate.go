@@ -129,11 +129,26 @@ func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(cont
 	if err != nil {
 		return Navigation{}, t.explain(op, began, err)
 	}
+	return t.arrived(ctx, op, began)
+}
+
+// Arrived says where the tab is, for a caller who has let it go on by itself
+// since then: a page that led to an address that cannot be opened is that fault.
+func (t *Tab) Arrived(ctx context.Context, since time.Time) (Navigation, error) {
+	_ = t.session.Conn().Settle(ctx)
+	return t.arrived(ctx, "open the page", since)
+}
+
+// arrived tells a page from what stands in its place.
+func (t *Tab) arrived(ctx context.Context, op string, began time.Time) (Navigation, error) {
 	nav, err := t.Here(ctx)
 	nav.Took = time.Since(began)
 	switch {
 	case err != nil:
 		return Navigation{}, t.explain(op, began, err)
+	case strings.HasPrefix(nav.URL, "chrome-error:") && nav.Status == http.StatusUnauthorized && t.tabs.judge != nil:
+		// Requests have one gate, and it is not for passwords here.
+		return Navigation{}, fault.New(fault.NavigationFailed, op, "the site asks for a user name and a password")
 	case strings.HasPrefix(nav.URL, "chrome-error:") && nav.Status == http.StatusUnauthorized:
 		return t.challenged(ctx, op)
 	case strings.HasPrefix(nav.URL, "chrome-error:"):
@@ -162,10 +177,10 @@ func (t *Tab) intended(ctx context.Context) string {
 // explain gives a failed navigation its code.
 func (t *Tab) explain(op string, began time.Time, err error) error {
 	if f, ok := errors.AsType[*failure](err); ok {
-		if told := t.tabs.guard.verdict(op, f.url, began, f.reason == tunnelFailed); told != nil {
+		if told := t.tabs.guard.verdict(op, f.url, began, f.reason == tunnelFailed || f.reason == blockedByClient); told != nil {
 			return told
 		}
-		return fault.New(fault.NavigationFailed, op, "%s", f.reason)
+		return fault.New(fault.NavigationFailed, op, "%s", f.reason).With("reason", f.reason)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fault.New(fault.NavigationTimeout, op, "the page was not usable after %s", time.Since(began).Round(100*time.Millisecond))

@@ -41,6 +41,7 @@ const (
 	SurpriseTabClosed    = "tab_closed"
 	SurprisePopupRefused = "popup_refused"
 	SurprisePasskey      = "passkey"
+	SurpriseReloaded     = "reloaded" // its dialog could not be answered any more
 )
 
 // Surprise is something that happened in the browser without being asked for.
@@ -127,6 +128,9 @@ func (d *Dialog) question() Question {
 
 // ask tells whoever listens of a question.
 func (t *Tab) ask(q Question) {
+	t.mu.Lock()
+	t.turns[q.Kind]++
+	t.mu.Unlock()
 	t.tabs.tell(Surprise{Kind: SurpriseQuestion, Tab: t.ID(), Question: &q})
 }
 

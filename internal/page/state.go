@@ -74,88 +74,28 @@ func (t *Tabs) ReadState(ctx context.Context) (st browser.State, skipped []strin
 		t.state.origins.note(at.origin)
 	}
 	list := t.Origins()
-	if t.inst.Ref().Context == "" {
+	if t.inst.Ref().Context == "" && !t.whole() {
 		// The jar is somebody's whose browser we share: only what our pages see.
 		st.Cookies = slices.DeleteFunc(st.Cookies, func(c browser.Cookie) bool { return !slices.ContainsFunc(list, c.VisibleTo) })
 	}
 	r := census{tabs: t, loaded: loaded, budget: maxStateBytes - cookieBytes(st.Cookies)}
 	defer r.close(ctx)
-	for _, origin := range list {
-		got, left, err := r.readInTime(ctx, origin)
-		if err != nil {
-			if fatal(ctx, err) {
-				return browser.State{}, nil, fmt.Errorf("%s: %w", op, err)
+	for some := range slices.Chunk(list, atOnce) {
+		for _, got := range r.readSome(ctx, some) {
+			if got.err != nil {
+				if fatal(ctx, got.err) {
+					return browser.State{}, nil, fmt.Errorf("%s: %w", op, got.err)
+				}
+				skipped = append(skipped, fmt.Sprintf("%s: it was left out: %s", got.origin, plain(got.err)))
+				continue
 			}
-			skipped = append(skipped, fmt.Sprintf("%s: it was left out: %s", origin, plain(err)))
-			continue
-		}
-		skipped = append(skipped, left...)
-		if len(got.Local)+len(got.Session)+len(got.Databases) > 0 {
-			st.Origins = append(st.Origins, got)
+			skipped = append(skipped, got.left...)
+			if len(got.state.Local)+len(got.state.Session)+len(got.state.Databases) > 0 {
+				st.Origins = append(st.Origins, got.state)
+			}
 		}
 	}
 	return st, skipped, nil
-}
-
-// census reads origins one after the other: where they are loaded, else in a
-// helper that is opened when it is first needed.
-type census struct {
-	tabs   *Tabs
-	loaded []spot
-	helper *blanks
-	budget int // bytes that may still be read
-}
-
-// readInTime gives one origin its time and no more.
-func (r *census) readInTime(ctx context.Context, origin string) (browser.OriginState, []string, error) {
-	ctx, cancel := context.WithTimeout(ctx, originWithin)
-	defer cancel()
-	return r.read(ctx, origin)
-}
-
-func (r *census) read(ctx context.Context, origin string) (browser.OriginState, []string, error) {
-	for _, at := range r.loaded {
-		if at.origin != origin {
-			continue
-		}
-		st, left, err := readParts(ctx, at.ask, origin, parts{session: at.front, databases: true}, r.budget)
-		if err == nil {
-			r.budget -= stateBytes(st)
-			return st, left, nil
-		}
-		if fatal(ctx, err) {
-			return st, nil, err
-		}
-		// The page moved on, or is busy: the helper need not ask it.
-	}
-	if r.helper == nil {
-		var err error
-		if r.helper, err = r.tabs.helper(ctx); err != nil {
-			return browser.OriginState{}, nil, err
-		}
-	}
-	st, left, err := r.elsewhere(ctx, origin)
-	if err != nil {
-		// It may hang with its page; the next origin gets a fresh one.
-		r.close(ctx)
-		return st, nil, err
-	}
-	r.budget -= stateBytes(st)
-	return st, left, nil
-}
-
-func (r *census) elsewhere(ctx context.Context, origin string) (browser.OriginState, []string, error) {
-	if err := r.helper.show(ctx, origin); err != nil {
-		return browser.OriginState{}, nil, err
-	}
-	return readParts(ctx, r.helper.ask, origin, parts{databases: true}, r.budget)
-}
-
-func (r *census) close(ctx context.Context) {
-	if r.helper != nil {
-		r.helper.close(ctx, r.tabs)
-		r.helper = nil
-	}
 }
 
 // Restore puts a state into a fresh browser before anything is opened in it: no

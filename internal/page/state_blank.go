@@ -83,7 +83,7 @@ func (t *Tabs) isHelper(info *target.Info) bool { return info.URL == t.state.hel
 func (t *Tabs) sweep(ctx context.Context) error {
 	own := t.inst.Ref().Context
 	if own == "" {
-		return nil
+		return nil // what else is hidden there may be the provider's
 	}
 	got, err := proto.Call(ctx, t.root, target.GetTargets, target.GetTargetsParams{Filter: target.Filter{{Type: "other"}}})
 	if err != nil {

@@ -45,7 +45,8 @@ func (t *Tabs) ReadOrigin(ctx context.Context, origin string) ([]browser.Cookie,
 	}
 	r := census{tabs: t, loaded: t.survey(ctx), budget: maxStateBytes}
 	defer r.close(ctx)
-	st, _, err := r.readInTime(ctx, origin)
+	got := r.clerks[0].readInTime(ctx, &r, origin, r.budget)
+	st, err := got.state, got.err
 	if err != nil {
 		return nil, browser.OriginState{}, unanswered(op, err)
 	}

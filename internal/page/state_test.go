@@ -331,6 +331,40 @@ func listTargets(ctx context.Context, t *testing.T, v *visitor) int {
 	return n
 }
 
+// TestManyOriginsAreReadExactly reads more origins than are read at a time. With
+// TAPIN_TEST_SOAK there are 150, and the time that takes is told.
+func TestManyOriginsAreReadExactly(t *testing.T) {
+	t.Parallel()
+	many := 15
+	if os.Getenv("TAPIN_TEST_SOAK") != "" {
+		many = 150
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	site := newBank(t, false, nil)
+	var st browser.State
+	for n := range many {
+		st.Origins = append(st.Origins, browser.OriginState{
+			Origin: fmt.Sprintf("https://s%03d.test", n), Local: items("what", strings.Repeat("x", n*50), "who", fmt.Sprint(n)), // sorted, as they are read
+			Databases: []byte{},
+		})
+	}
+	v := newVisitor(t, site)
+	v.restore(ctx, t, st)
+	began := time.Now()
+	first := v.read(ctx, t)
+	t.Logf("%d origins in %s", many, time.Since(began).Round(time.Millisecond))
+	if !cmp.Equal(st.Origins, first.Origins, revealed) {
+		t.Errorf("what was put in reads differently: %s", cmp.Diff(st.Origins, first.Origins, revealed))
+	}
+	if again := v.read(ctx, t); !cmp.Equal(first, again, revealed) {
+		t.Errorf("the same state reads differently: %s", cmp.Diff(first, again, revealed))
+	}
+	if n := len(v.tabs.List()); n != 1 {
+		t.Errorf("%d tabs are left", n)
+	}
+}
+
 func TestBackDoesNotLeadToWhatRestoreShowed(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)

@@ -43,6 +43,7 @@ type Tab struct {
 	crashed bool
 	loading bool
 	opened  chan struct{} // closed when a dialog opens or the page crashes, then replaced
+	turns   map[string]int
 }
 
 // Dialog is an open alert, confirm, prompt or beforeunload.
@@ -51,20 +52,28 @@ type Dialog struct {
 	Message string
 	Default string
 	Origin  string // of the page or frame that opened it
+	Turn    int    // tells it from one before that said the same
 }
 
 func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 	t := &Tab{
 		tabs: tabs, id: info.TargetID, opener: info.OpenerID, session: s, url: info.URL, title: info.Title,
-		life: newLifecycle(proto.FrameID(info.TargetID)), settingUp: make(chan struct{}, 1), opened: make(chan struct{}), refs: newRefs(),
+		life: newLifecycle(proto.FrameID(info.TargetID)), settingUp: make(chan struct{}, 1), opened: make(chan struct{}), refs: newRefs(), turns: map[string]int{},
 	}
 	t.frames = newFrames(t.life.frame, s)
 	cdp.Listen(s, cdppage.LifecycleEvent, t.life.event)
 	cdp.Listen(s, cdppage.FrameNavigated, t.life.navigated)
 	cdp.Listen(s, cdppage.NavigatedWithinDocument, t.life.moved)
 	cdp.Listen(s, cdppage.JavascriptDialogOpening, func(e cdppage.EventJavascriptDialogOpening) {
+		if tabs.unattended {
+			// Whoever leaves a page unread also leaves it when it asks to stay.
+			leave := e.Type == cdppage.DialogTypeBeforeunload
+			_ = s.Send(tabs.ctx, cdppage.HandleJavaScriptDialog.Method, cdppage.HandleJavaScriptDialogParams{Accept: leave})
+			return
+		}
 		d := &Dialog{Kind: string(e.Type), Message: tabs.hidden.conceal(e.Message), Default: tabs.hidden.conceal(e.DefaultPrompt), Origin: originOf(e.URL)}
 		t.mu.Lock()
+		d.Turn = t.turns[AskDialog] + 1 // as ask counts
 		t.dialog = d
 		t.interrupt()
 		t.mu.Unlock()
@@ -93,6 +102,7 @@ func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 	cdp.Listen(s, cdppage.ScreencastFrame, func(e cdppage.EventScreencastFrame) { tabs.framed(t, e) })
 	t.listenForQuestions(s)
 	t.listenForOrigins(s)
+	tabs.listenForRequests(s)
 	t.listenForMoves(s)
 	return t
 }
@@ -110,7 +120,9 @@ func (t *Tab) listenForQuestions(s *cdp.Session) {
 // has ended: a new renderer only inherits what the old one has acknowledged.
 //
 // A tab that an earlier client set up has its state already. There it is only
-// made sure of, and not while a dialog or a crash keeps the page from answering.
+// made sure of, and not while a dialog, a crash or a site that does not answer
+// keeps the page from answering: the tab can be used, to leave it for instance,
+// and whoever comes next tries again.
 func (t *Tab) usable(ctx context.Context) error {
 	select {
 	case t.settingUp <- struct{}{}:
@@ -128,7 +140,9 @@ func (t *Tab) usable(ctx context.Context) error {
 		if t.Dialog() != nil || t.hasCrashed() {
 			return nil
 		}
-		t.learnFrames(ctx)
+		if !t.learnFrames(ctx) {
+			return nil
+		}
 		// A client that went while it gave a password would leave requests waiting.
 		_ = t.session.Send(ctx, fetch.Disable.Method, proto.Empty{})
 	}
@@ -141,17 +155,26 @@ func (t *Tab) usable(ctx context.Context) error {
 	if err == nil {
 		t.isSetUp = true
 		t.declinePasskeys(ctx)
-		t.tabs.watch(t.watchRefusals)
+		if !t.tabs.unattended {
+			t.tabs.watch(t.watchRefusals)
+		}
 	}
 	return nil
 }
 
-// learnFrames asks for the frames that came before we did.
-func (t *Tab) learnFrames(ctx context.Context) {
+// learnFrames asks for the frames that came before we did, and reports whether
+// the page answers. While a site leaves a navigation unanswered the browser
+// keeps back what is for the page.
+func (t *Tab) learnFrames(ctx context.Context) bool {
 	for _, f := range t.frames.list() {
-		got, err := proto.Call(ctx, f.session, cdppage.GetFrameTree, proto.Empty{})
+		limited, cancel := context.WithTimeout(ctx, frameWithin)
+		got, err := proto.Call(limited, f.session, cdppage.GetFrameTree, proto.Empty{})
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) && f.id == t.frames.main {
+			return false
+		}
 		if err != nil {
-			continue // it went away; events tell
+			continue // it went away, and events tell, or it hangs by itself
 		}
 		var walk func(*cdppage.FrameTree)
 		walk = func(tree *cdppage.FrameTree) {
@@ -162,6 +185,7 @@ func (t *Tab) learnFrames(ctx context.Context) {
 		}
 		walk(got.FrameTree)
 	}
+	return true
 }
 
 // Agent is what the browser calls itself in this tab.
@@ -214,13 +238,37 @@ func (t *Tab) HasCrashed() bool { return t.hasCrashed() }
 // tells. What the dialog kept waiting, such as a navigation that the page asked
 // about, goes on by itself.
 func (t *Tab) Answer(ctx context.Context, accept bool, text string) error {
-	if t.Dialog() == nil {
+	open := t.Dialog()
+	if open == nil {
 		return fault.New(fault.NotFound, "answer a dialog", "no dialog is open")
+	}
+	return t.answer(ctx, open, accept, text)
+}
+
+// AnswerTurn is Answer for somebody who has seen one dialog and means no other: a
+// page may have closed it and opened the next, which asks something else.
+func (t *Tab) AnswerTurn(ctx context.Context, turn int, accept bool, text string) error {
+	open := t.Dialog()
+	if open == nil || open.Turn != turn {
+		return fault.New(fault.NotFound, "answer a dialog", "that dialog is no longer open").WithHint("Look at what the page asks now.")
+	}
+	return t.answer(ctx, open, accept, text)
+}
+
+func (t *Tab) answer(ctx context.Context, open *Dialog, accept bool, text string) error {
+	var gate *passage
+	if accept {
+		var err error
+		if gate, err = t.permitDialog(ctx, open); err != nil {
+			return err
+		}
 	}
 	_, err := proto.Call(ctx, t.session, cdppage.HandleJavaScriptDialog, cdppage.HandleJavaScriptDialogParams{Accept: accept, PromptText: text})
 	if err != nil && !errors.Is(err, cdp.ErrDetached) { // the answer may have closed the tab
+		gate.settle(ctx, Unknown)
 		return fmt.Errorf("answer a dialog: %w", err)
 	}
+	gate.settle(ctx, Confirmed)
 	return t.session.Conn().Settle(ctx)
 }
 

@@ -6,7 +6,6 @@ package page
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	proto "github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/inspector"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
@@ -50,7 +48,13 @@ type Options struct {
 	Origins []string
 	// OnOrigin hears of every origin seen for the first time; it must be quick.
 	OnOrigin func(origin string)
-	Logger   *slog.Logger
+	// Unattended says that nobody will ever answer: dialogs are closed as they
+	// open, as by a person who does not read them.
+	Unattended bool
+	// Judge refuses requests of pages by their addresses, where no guard of ours
+	// stands at the network; it must be quick. Nil lets all pass.
+	Judge  func(address string) error
+	Logger *slog.Logger
 }
 
 // Recipes are how each tab came into its state, by its id.
@@ -67,6 +71,12 @@ type Tabs struct {
 	ctx   context.Context //nolint:containedctx // the lifetime of what this owner starts
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
+
+	lane       *string // whose news of the guard are ours; nil means all
+	unattended bool    // nobody will answer what a page asks
+	judge      func(address string) error
+	onBlock    func(egress.Block)
+	off        []func() // what stops listening to the browser
 
 	guard      guardNews
 	downloads  downloads
@@ -99,6 +109,11 @@ func Open(ctx context.Context, inst browser.Instance, opts *Options) (*Tabs, err
 	if t.hidden == nil {
 		t.hidden = NewHidden(false)
 	}
+	t.unattended, t.judge, t.onBlock = opts.Unattended, opts.Judge, opts.OnBlock
+	if r, ok := inst.(browser.Roommate); ok {
+		lane := r.Lane()
+		t.lane = &lane
+	}
 	t.state.open(opts)
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
@@ -113,31 +128,15 @@ func Open(ctx context.Context, inst browser.Instance, opts *Options) (*Tabs, err
 	return t, nil
 }
 
-// listen installs what must be in place before the first event is handled.
-func (t *Tabs) listen(onBlock func(egress.Block)) {
-	cdp.Listen(t.root, target.AttachedToTarget, t.attached)
-	cdp.Listen(t.root, target.DetachedFromTarget, func(e target.EventDetachedFromTarget) { t.detached(e.SessionID) })
-	cdp.Listen(t.root, target.TargetCreated, func(e target.EventTargetCreated) { t.created(e.TargetInfo) })
-	t.root.On(browser.EventGap, func(jsonv2.Value) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.gap = true
-	})
-	cdp.Listen(t.root, proto.Event[egress.Block]{Method: browser.EventBlocked}, func(b egress.Block) {
-		t.guard.blocked(b)
-		if onBlock != nil {
-			onBlock(b)
-		}
-	})
-	cdp.Listen(t.root, proto.Event[egress.Failure]{Method: browser.EventFailed}, t.guard.failed)
-	t.listenForDownloads()
-}
-
 // begin attaches to what is there. In a browser that is all ours the browser
 // attaches us to every page, also popups, before their first script runs. In a
 // shared one we attach to our own only, and others never notice us.
 func (t *Tabs) begin(ctx context.Context) error {
 	if err := t.dress(ctx); err != nil {
+		return err
+	}
+	if t.lane != nil {
+		_, err := t.Front(ctx) // all that concerns the whole browser is seen to by who shares it
 		return err
 	}
 	if t.inst.Exclusive() {
@@ -171,222 +170,6 @@ func (t *Tabs) dress(ctx context.Context) error {
 	}
 	t.agent = t.look.agent(version.UserAgent)
 	return nil
-}
-
-// adopt finds the tabs of ours in a shared browser.
-func (t *Tabs) adopt(ctx context.Context) error {
-	if err := t.root.Setup(ctx, discover()); err != nil {
-		return fmt.Errorf("follow the tabs: %w", err)
-	}
-	got, err := proto.Call(ctx, t.root, target.GetTargets, target.GetTargetsParams{})
-	if err != nil {
-		return fmt.Errorf("follow the tabs: %w", err)
-	}
-	for _, info := range got.TargetInfos {
-		if info.Type == "page" && t.ours(info) {
-			if err := t.attach(ctx, info.TargetID); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// ours tells our pages from others': by their context, or by who opened them.
-func (t *Tabs) ours(info *target.Info) bool {
-	ref := t.inst.Ref()
-	if ref.Context != "" {
-		return string(info.BrowserContextID) == ref.Context
-	}
-	if string(info.TargetID) == ref.Target {
-		return true
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return info.OpenerID != "" && slices.ContainsFunc(t.stack, func(tab *Tab) bool { return tab.id == info.OpenerID })
-}
-
-func (t *Tabs) attach(ctx context.Context, id target.ID) error {
-	flat := true
-	_, err := proto.Call(ctx, t.root, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &flat})
-	if err != nil {
-		return fmt.Errorf("attach to a tab: %w", err)
-	}
-	return nil
-}
-
-// created follows popups in a shared browser; elsewhere the browser attaches by itself.
-func (t *Tabs) created(info *target.Info) {
-	if t.inst.Exclusive() || info.Type != "page" || info.Attached || t.isHelper(info) || !t.ours(info) || t.byTarget(info.TargetID) != nil {
-		return
-	}
-	t.start(func(ctx context.Context) {
-		if err := t.attach(ctx, info.TargetID); err != nil {
-			t.log.Debug("a new tab could not be followed", "error", err)
-		}
-	})
-}
-
-// attached makes a tab of a page, and lets everything else run: frames and
-// workers wait for us until told to go on.
-func (t *Tabs) attached(e target.EventAttachedToTarget) {
-	s := t.root.Conn().Session(e.SessionID)
-	if e.TargetInfo.Type != "page" || t.isHelper(e.TargetInfo) || !t.ours(e.TargetInfo) {
-		t.start(func(ctx context.Context) { _ = s.Setup(ctx, t.childSteps(e.TargetInfo.Type)...) })
-		return
-	}
-	tab := newTab(t, e.TargetInfo, s)
-	t.mu.Lock()
-	old := slices.IndexFunc(t.stack, func(o *Tab) bool { return o.id == tab.id })
-	if old >= 0 {
-		// A second session to a tab we have: the first one serves.
-		t.mu.Unlock()
-		return
-	}
-	known := !t.gap && !e.WaitingForDebugger
-	if len(t.stack) >= maxTabs && !known {
-		t.mu.Unlock()
-		t.refuse(tab)
-		return
-	}
-	t.came++
-	tab.number, tab.known = t.came, known
-	t.stack = append(t.stack, tab)
-	t.mu.Unlock()
-	t.follow(tab, s)
-	t.refocus()
-	t.start(func(ctx context.Context) { _ = tab.usable(ctx) })
-	if !known {
-		t.tell(Surprise{Kind: SurpriseTabOpened, Tab: tab.ID()})
-	}
-}
-
-// refuse closes a window that is one too many. Its opener waits until it is let
-// run, also when it is closed.
-func (t *Tabs) refuse(tab *Tab) {
-	_ = tab.session.Send(t.ctx, goOn().Method, proto.Empty{})
-	_ = t.root.Send(t.ctx, target.CloseTarget.Method, target.CloseTargetParams{TargetID: tab.id})
-	t.log.Warn("a page opened more windows than a session may have", "most", maxTabs)
-	t.tell(Surprise{Kind: SurprisePopupRefused})
-}
-
-// follow takes in what a page or frame opens inside itself: frames of other
-// sites live in sessions of their own and are part of the tab, workers are let run.
-func (t *Tabs) follow(tab *Tab, s *cdp.Session) {
-	cdp.Listen(s, target.AttachedToTarget, func(e target.EventAttachedToTarget) {
-		child := t.root.Conn().Session(e.SessionID)
-		if e.TargetInfo.Type == "iframe" {
-			tab.frames.follow(child)
-			tab.frames.put(proto.FrameID(e.TargetInfo.TargetID), e.TargetInfo.ParentFrameID, child)
-			t.follow(tab, child)
-			tab.listenForQuestions(child)
-			tab.listenForOrigins(child)
-			cdp.Listen(child, inspector.TargetCrashed, func(inspector.EventTargetCrashed) { tab.frames.lose(child.ID()) })
-		}
-		t.start(func(ctx context.Context) { _ = child.Setup(ctx, t.childSteps(e.TargetInfo.Type)...) })
-	})
-	cdp.Listen(s, target.DetachedFromTarget, func(e target.EventDetachedFromTarget) {
-		tab.frames.lose(e.SessionID)
-	})
-}
-
-func (t *Tabs) detached(id target.SessionID) {
-	t.mu.Lock()
-	at := slices.IndexFunc(t.stack, func(tab *Tab) bool { return tab.session.ID() == id })
-	if at < 0 {
-		t.mu.Unlock()
-		return
-	}
-	gone := t.stack[at]
-	wasFront := at == len(t.stack)-1
-	t.stack = slices.Delete(slices.Clone(t.stack), at, at+1)
-	var front *Tab
-	if wasFront && len(t.stack) > 0 {
-		// Who opened it waits for it; otherwise the one before comes back.
-		if i := slices.IndexFunc(t.stack, func(tab *Tab) bool { return tab.id == gone.opener }); i >= 0 {
-			t.raise(i)
-		}
-		front = t.stack[len(t.stack)-1]
-	}
-	t.mu.Unlock()
-	if front != nil {
-		_ = front.session.Send(t.ctx, cdppage.BringToFront.Method, proto.Empty{})
-		t.refocus()
-	}
-	t.tell(Surprise{Kind: SurpriseTabClosed, Tab: gone.ID()})
-}
-
-// raise puts a tab in front. Called with the lock held.
-func (t *Tabs) raise(i int) {
-	tab := t.stack[i]
-	t.stack = append(slices.Delete(slices.Clone(t.stack), i, i+1), tab)
-}
-
-// Switch puts a tab in front.
-func (t *Tabs) Switch(ctx context.Context, id string) error {
-	const op = "switch tabs"
-	tab := t.byTarget(target.ID(id))
-	if tab == nil {
-		return noTab(op, id)
-	}
-	// The browser does that by itself, whatever state the page is in.
-	if _, err := proto.Call(ctx, tab.session, cdppage.BringToFront, proto.Empty{}); err != nil {
-		return fmt.Errorf("%s: %w", op, err)
-	}
-	t.mu.Lock()
-	i := slices.Index(t.stack, tab)
-	if i >= 0 {
-		t.raise(i)
-	}
-	t.mu.Unlock()
-	if i < 0 {
-		return noTab(op, id)
-	}
-	t.refocus()
-	return nil
-}
-
-// CloseTab closes a tab; an empty id means the one in front. A page that wants
-// to ask first may, once: the answer is DIALOG_OPEN, and accepting the dialog
-// closes the tab. Where a dialog is open already, or the page does not answer,
-// it is closed without being asked.
-func (t *Tabs) CloseTab(ctx context.Context, id string) error {
-	const op = "close a tab"
-	tab := t.front()
-	if id != "" {
-		tab = t.byTarget(target.ID(id))
-	}
-	if tab == nil {
-		return noTab(op, id)
-	}
-	if err := t.close(ctx, tab); err != nil {
-		return fmt.Errorf("%s: %w", op, err)
-	}
-	return t.root.Conn().Settle(ctx)
-}
-
-func (t *Tabs) close(ctx context.Context, tab *Tab) error {
-	if tab.Dialog() == nil && !tab.hasCrashed() {
-		err := tab.unlessDialog(ctx, func(ctx context.Context) error {
-			limited, cancel := context.WithTimeout(ctx, closeWithin)
-			defer cancel()
-			if err := tab.session.Send(limited, cdppage.Close.Method, proto.Empty{}); err != nil {
-				return err
-			}
-			return tab.gone(limited)
-		})
-		if err == nil || errors.Is(err, fault.DialogOpen) || ctx.Err() != nil {
-			return err
-		}
-	}
-	if _, err := proto.Call(ctx, t.root, target.CloseTarget, target.CloseTargetParams{TargetID: tab.id}); err != nil {
-		return err
-	}
-	return tab.gone(ctx)
-}
-
-func noTab(op, id string) error {
-	return fault.New(fault.NotFound, op, "there is no tab %q", id).WithHint("The status lists the tabs that are open.")
 }
 
 // Refresh asks the browser itself what its tabs show now; no page needs to
@@ -481,18 +264,41 @@ func (t *Tabs) List() []*Tab {
 // Recipes are how each tab came into its state, for a later Open.
 func (t *Tabs) Recipes() Recipes {
 	out := Recipes{}
+	t.mu.Lock()
+	repeats := t.gap // whoever holds the browser tells the next one of open dialogs
+	t.mu.Unlock()
 	for _, tab := range t.List() {
-		out[tab.ID()] = tab.session.Recipe().Steps()
+		steps := tab.session.Recipe().Steps()
+		if address, _ := tab.Address(); !repeats && tab.Dialog() != nil && address != "" {
+			steps = append([]cdp.Step{{Method: cdppage.Navigate.Method, Params: cdppage.NavigateParams{URL: address}}}, steps...)
+		}
+		out[tab.ID()] = steps
 	}
 	return out
+}
+
+// unstick loads a page anew whose dialog was open when an earlier connection was
+// lost: nobody can answer that dialog any more, and until somebody does the page
+// answers nothing. What was in it is lost, and that is told.
+func (t *Tabs) unstick(tab *Tab) {
+	steps := t.past[tab.ID()]
+	if len(steps) == 0 || steps[0].Method != cdppage.Navigate.Method {
+		return
+	}
+	_ = tab.session.Send(t.ctx, steps[0].Method, steps[0].Params)
+	t.log.Warn("a page is loaded anew, because a dialog of it was open when the line was lost")
+	t.tell(Surprise{Kind: SurpriseReloaded, Tab: tab.ID()})
 }
 
 // steps are what brings that tab into its state.
 func (t *Tabs) steps(id string) []cdp.Step {
 	if known := t.past[id]; len(known) > 0 {
+		if known[0].Method == cdppage.Navigate.Method {
+			known = known[1:] // that was done, once
+		}
 		return append(slices.Clone(known), goOn())
 	}
-	return append(slices.Clone(t.agent), t.look.steps()...)
+	return slices.Concat(t.agent, t.judging(), t.look.steps())
 }
 
 // childSteps are for frames and workers: what they are seen as, as their page
@@ -509,6 +315,7 @@ func (t *Tabs) childSteps(kind string) []cdp.Step {
 			cdp.Step{Method: inspector.Enable.Method, Params: struct{}{}},
 			install(), catchChoosers(), autoAttach())
 		steps = append(steps, t.look.place()...)
+		steps = append(steps, t.judging()...)
 	}
 	return append(steps, goOn())
 }
@@ -543,4 +350,7 @@ func (t *Tabs) Close() {
 	t.mu.Unlock()
 	t.stop()
 	t.tasks.Wait()
+	for _, off := range t.off {
+		off()
+	}
 }

@@ -71,19 +71,21 @@ func (t *Tab) Type(ctx context.Context, text secret.Text, o TypeOptions) (Typed,
 	defer cancel()
 	var done Typed
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {
-		f, err := t.typingField(ctx, o)
-		if err != nil {
+		return t.aside(ctx, op, func() error {
+			f, err := t.typingField(ctx, o)
+			if err != nil {
+				return err
+			}
+			done = Typed{Field: f.Kind, Origin: f.Origin}
+			if f.Locked != "" {
+				return locked(f)
+			}
+			done.Characters, err = t.typeInto(ctx, f, text, o.Clear)
 			return err
-		}
-		done = Typed{Field: f.Kind, Origin: f.Origin}
-		if f.Locked != "" {
-			return locked(f)
-		}
-		done.Characters, err = t.typeInto(ctx, f, text, o.Clear)
-		return err
+		})
 	})
 	if err == nil && o.Submit {
-		err = t.finish(ctx, chord{key: named["enter"]})
+		err = t.strikeGuarded(ctx, chord{key: named["enter"]})
 	}
 	return done, fieldFault(op, err)
 }

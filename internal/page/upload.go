@@ -15,6 +15,7 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 
+	"tapin/internal/browser"
 	"tapin/internal/cdp"
 	"tapin/internal/fault"
 )
@@ -26,6 +27,10 @@ func (t *Tab) Upload(ctx context.Context, l Locator, files []string, within time
 	op := "upload to " + l.String()
 	paths, folder, err := filesToSend(op, files)
 	if err != nil {
+		return err
+	}
+	// Outside of the field's time: a file may be large, and the way long.
+	if paths, err = t.carried(ctx, paths, folder); err != nil {
 		return err
 	}
 	if within <= 0 {
@@ -55,7 +60,7 @@ func (t *Tab) Upload(ctx context.Context, l Locator, files []string, within time
 			return err
 		}
 		return d.do(func() error {
-			return setFiles(ctx, at.frame.session, dom.SetFileInputFilesParams{Files: paths, ObjectID: object})
+			return t.setFiles(ctx, at.frame.session, dom.SetFileInputFilesParams{Files: paths, ObjectID: object})
 		})
 	})
 	if d.provoked(err) {
@@ -89,6 +94,24 @@ func filesToSend(op string, files []string) (paths []string, folder bool, err er
 		paths = append(paths, path)
 	}
 	return paths, folder, nil
+}
+
+// carryWithin bounds the way of files to a browser elsewhere.
+const carryWithin = 2 * time.Minute
+
+// carried are the files as the browser finds them: on the same disk, or where
+// they were brought to.
+func (t *Tab) carried(ctx context.Context, paths []string, folder bool) ([]string, error) {
+	courier, elsewhere := t.tabs.inst.(browser.Courier)
+	if !elsewhere || len(paths) == 0 {
+		return paths, nil
+	}
+	if folder {
+		return nil, fault.New(fault.InvalidRequest, "", "a folder cannot be brought to a browser elsewhere").WithHint("Name the files in it.")
+	}
+	ctx, cancel := context.WithTimeout(ctx, carryWithin)
+	defer cancel()
+	return courier.Carry(ctx, paths)
 }
 
 // fits holds the files against what the input takes.
@@ -152,8 +175,15 @@ func (t *Tab) remote(ctx context.Context, in frame, id int) (runtime.RemoteObjec
 	return got.Result.ObjectID, nil
 }
 
-func setFiles(ctx context.Context, s *cdp.Session, p dom.SetFileInputFilesParams) error {
-	_, err := proto.Call(ctx, s, dom.SetFileInputFiles, p)
+// setFiles gives a file input its files: by name where the browser finds them,
+// else by what is in them.
+func (t *Tab) setFiles(ctx context.Context, s *cdp.Session, p dom.SetFileInputFilesParams) error {
+	var err error
+	if far, ok := t.tabs.inst.(browser.Distant); ok && far.Distant() {
+		err = giveBytes(ctx, s, p)
+	} else {
+		_, err = proto.Call(ctx, s, dom.SetFileInputFiles, p)
+	}
 	if p.ObjectID != "" {
 		_ = s.Send(ctx, runtime.ReleaseObject.Method, runtime.ReleaseObjectParams{ObjectID: p.ObjectID})
 	}
@@ -186,7 +216,7 @@ func (t *Tab) uploadByChooser(ctx context.Context, l Locator, paths []string, wi
 			return fault.New(fault.InvalidRequest, "", "the field takes one file, not %d", len(paths))
 		}
 		return d.do(func() error {
-			err := setFiles(ctx, at.session, dom.SetFileInputFilesParams{Files: paths, BackendNodeID: at.node})
+			err := t.setFiles(ctx, at.session, dom.SetFileInputFilesParams{Files: paths, BackendNodeID: at.node})
 			if err == nil || t.Dialog() != nil {
 				t.chosen()
 			}

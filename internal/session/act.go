@@ -50,16 +50,20 @@ func (s *Session) Drag(ctx context.Context, from, to page.Locator, within time.D
 // many characters are typed.
 func (s *Session) Type(ctx context.Context, text secret.Text, o page.TypeOptions) (page.Typed, Did, error) {
 	return do(ctx, s, "session.type", func(ctx context.Context, t *page.Tab) (page.Typed, counts, error) {
-		free := t.Dialog() == nil
-		typed, err := t.Type(ctx, text, o)
-		if free && typed.Field != "" && errors.Is(err, fault.DialogOpen) {
-			err = nil // the page's answer to what was typed
-		}
-		if err != nil && typed.Characters > 0 {
-			err = fault.Of(err).With("characters", typed.Characters)
-		}
-		return typed, counts{"characters": typed.Characters}, err
+		return typing(ctx, t, text, o)
 	})
+}
+
+func typing(ctx context.Context, t *page.Tab, text secret.Text, o page.TypeOptions) (page.Typed, counts, error) {
+	free := t.Dialog() == nil
+	typed, err := t.Type(ctx, text, o)
+	if free && typed.Field != "" && errors.Is(err, fault.DialogOpen) {
+		err = nil // the page's answer to what was typed
+	}
+	if err != nil && typed.Characters > 0 {
+		err = fault.Of(err).With("characters", typed.Characters)
+	}
+	return typed, counts{"characters": typed.Characters}, err
 }
 
 // Press presses a key or a combination.
@@ -139,14 +143,6 @@ func (s *Session) CloseTab(ctx context.Context, tab string) (Did, error) {
 	return behind(ctx, s, "session.tab.close", func(ctx context.Context) error { return s.view().tabs.CloseTab(ctx, tab) })
 }
 
-// Downloads are the files that pages sent. It waits for nobody's turn.
-func (s *Session) Downloads(ctx context.Context) ([]page.Download, error) {
-	if err := s.permit(ctx); err != nil {
-		return nil, err
-	}
-	return s.view().tabs.Downloads(), nil
-}
-
 // Tabs are the pages of the session. It waits for nobody's turn.
 func (s *Session) Tabs(ctx context.Context) ([]Tab, error) {
 	if err := s.permit(ctx); err != nil {
@@ -197,7 +193,7 @@ func do[R any](ctx context.Context, s *Session, what string, fn func(context.Con
 	var did Did
 	result, err := act(ctx, s, what, func(ctx context.Context, t *page.Tab) (R, note, error) {
 		began := time.Now()
-		result, counted, err := fn(ctx, t)
+		result, counted, err := fn(s.guarded(ctx), t)
 		did.Took = time.Since(began)
 		if err == nil {
 			s.meet(ctx, t)

@@ -49,25 +49,56 @@ func driverOf(ctx context.Context) Driver { return actorOf(ctx).driver }
 type lease struct {
 	handoff string    // "" means that the agent drives
 	human   time.Time // when a person last did something
+	noted   time.Time // what the record says of that
+	ending  bool      // the wheel is on its way back: nothing new is begun
+}
+
+// leaseOf is the lease that a record gives back after a restart. The record may
+// be a little behind of when a person last did something: the doubt is theirs.
+func leaseOf(rec record, handoff string, now time.Time) lease {
+	if rec.HumanIn != handoff {
+		return lease{handoff: handoff} // that was somebody before
+	}
+	human := rec.HumanAt
+	if human.Before(now) {
+		human = human.Add(min(touchEvery, now.Sub(human)))
+	}
+	return lease{handoff: handoff, human: human, noted: rec.HumanAt}
 }
 
 // permit refuses the agent while a person drives, and whoever acts under a
 // hand-off that does not have the wheel.
 func (s *Session) permit(ctx context.Context) error {
 	a := actorOf(ctx)
+	handoff, now, late, err := s.admits(a)
+	if late {
+		if err := s.host.records.sawHuman(s.rec, handoff, now.UTC()); err != nil {
+			s.host.log.Warn("that a person is there could not be kept", "session", s.ID(), "error", err)
+		}
+	}
+	return err
+}
+
+// admits is permit without the disk; late says that the record is behind.
+func (s *Session) admits(a actor) (handoff string, now time.Time, late bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.handoff != "" && a.handoff != s.lease.handoff {
-		return notHeld("")
+		return "", now, false, notHeld("")
 	}
 	if s.lease.handoff == "" {
-		return nil
+		return "", now, false, nil
 	}
-	if a.driver == Owner {
-		s.lease.human = time.Now()
-		return nil
+	if a.driver != Owner {
+		return "", now, false, inControl(s.lease.handoff)
 	}
-	return inControl(s.lease.handoff)
+	now = time.Now()
+	s.lease.human = now
+	late = now.Sub(s.lease.noted) >= touchEvery
+	if late {
+		s.lease.noted = now
+	}
+	return s.lease.handoff, now, late, nil
 }
 
 func notHeld(op string) error {

@@ -7,6 +7,15 @@ import (
 )
 
 // Sever cuts the line to a session's browser, as a restarted switch would.
+// ParkOnRecord writes that a session is parked, and does nothing about it.
+func (h *Host) ParkOnRecord(ctx context.Context, id string) error {
+	s, err := h.Get(id)
+	if err != nil {
+		return err
+	}
+	return h.records.change(ctx, s.rec, "session.parked", func(r *record) { r.State = stateParked })
+}
+
 func (h *Host) Sever(id string) {
 	if s, err := h.Get(id); err == nil {
 		_ = s.view().inst.Release()
@@ -42,4 +51,22 @@ func (h *Host) Busy(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cut != nil
+}
+
+// ReviveHalf makes another browser for a session of an earlier process, and
+// stops as a kill would before anything is in it.
+func (h *Host) ReviveHalf(ctx context.Context, fatal func(...any), id string) {
+	found, _, err := h.records.all()
+	if err != nil || len(found) != 1 || found[0].ID != id {
+		fatal(found, err)
+		return
+	}
+	provider, err := h.deps.Providers("")
+	if err != nil {
+		fatal(err)
+		return
+	}
+	if _, err := h.revive(ctx, provider, found[0], true); err == nil {
+		fatal("it was made whole")
+	}
 }

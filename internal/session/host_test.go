@@ -65,7 +65,14 @@ func moveWith(t *testing.T, dir string, site *httptest.Server, opts session.Opti
 	if err != nil {
 		t.Fatal(err)
 	}
-	provider := local.New(filepath.Join(dir, "run"), epoch, nil)
+	var provider browser.Provider = local.New(filepath.Join(dir, "run"), epoch, nil)
+	for _, c := range claims {
+		if w, ok := c.(interface {
+			wrap(browser.Provider) browser.Provider
+		}); ok {
+			provider = w.wrap(provider)
+		}
+	}
 	schedule := event.NewSchedule()
 	journal := event.NewJournal(home, nil)
 	opts.Policy = browsertest.Policy(site)
@@ -234,6 +241,7 @@ func TestAFailedStartLeavesNothing(t *testing.T) {
 		"a locale that is none":      {session.StartOptions{Locale: "English, please"}, fault.InvalidRequest},
 		"a login that is not saved":  {session.StartOptions{Context: "bank"}, fault.Disabled},
 		"a session of a millisecond": {session.StartOptions{Timeout: time.Millisecond}, fault.InvalidRequest},
+		"a recording, locally":       {session.StartOptions{Record: true}, fault.InvalidRequest},
 	} {
 		_, err := h.host.Start(browsertest.Context(t), tt.o)
 		if !errors.Is(err, tt.code) {

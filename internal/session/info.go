@@ -18,6 +18,7 @@ type StartOptions struct {
 	Timezone    string
 	Timeout     time.Duration // 0 means the configured one
 	SaveContext *bool
+	Record      bool // have the provider record it
 }
 
 // Viewport is the size of the page in CSS pixels.
@@ -38,6 +39,11 @@ type Info struct {
 	Context    string // the saved login it was started with
 	Restored   bool   // whether that login existed
 	PageLost   bool   // a browser was lost under a person, and another took its place
+
+	// EndsAt is when the provider ends the browser, whatever is wished; zero means
+	// that it does not. Notes are what else it does not allow, in sentences.
+	EndsAt time.Time
+	Notes  []string
 }
 
 // Status is Info and what the browser shows now.

@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	// saveEvery is how often the login of a session in use is saved.
-	saveEvery = time.Minute
 	// lastTurnWithin is what an action under way gets when its session ends.
 	lastTurnWithin = 2 * time.Second
 	// readWithin bounds the reading of a browser's state, and lastReadWithin that
@@ -109,18 +107,16 @@ func whereabouts(ctx context.Context, tabs *page.Tabs) string {
 }
 
 // saveNow saves the login in between. That it could not be is said, and keeps
-// nobody from going on: the next time, or the end, tries again.
-func (h *Host) saveNow(ctx context.Context, s *Session) {
-	if !s.saves() {
-		return
+// nobody from going on: the next time, or the end, tries again. It has the turn
+// until release is called.
+func (h *Host) saveNow(ctx context.Context, s *Session) (release func()) {
+	if !s.saves() || s.await(ctx) != nil {
+		return func() {}
 	}
-	if err := s.await(ctx); err != nil {
-		return
-	}
-	defer func() { <-s.turn }()
 	if err := h.save(ctx, s, readWithin); err != nil {
 		h.log.Warn("a login could not be saved", "session", s.ID(), "context", s.record().Context, "error", err)
 	}
+	return func() { <-s.turn }
 }
 
 // saveLast saves the login of a session that ends. Whoever still acts in it gets
@@ -164,31 +160,31 @@ func (h *Host) checkout(ctx context.Context, rec *record) (browser.State, error)
 
 // watchLogin saves the login of a session in use every now and then.
 func (h *Host) watchLogin(s *Session) {
-	if !s.saves() {
-		return
+	if s.saves() {
+		h.timers(s).keepSaving()
 	}
-	last := s.Info().LastUsedAt
-	h.deps.Schedule.Set(s.ID()+"/save", time.Now().Add(saveEvery), func(ctx context.Context) {
-		if used := s.Info().LastUsedAt; used.After(last) && s.heldBy() == "" {
-			h.saveNow(ctx, s)
-		}
-		select {
-		case <-s.over:
-		default:
-			h.watchLogin(s)
-		}
-	})
 }
 
-// stale notes that the saved login of a session did not do.
-func (h *Host) stale(ctx context.Context, s *Session) {
-	rec := s.record()
-	if rec.Context == "" || !rec.Restored || h.deps.Saved == nil {
-		return
+// saveUsed saves the login of a session that was used since it was last saved,
+// and that no person is in.
+func (h *Host) saveUsed(ctx context.Context, s *Session) {
+	used := s.Info().LastUsedAt
+	s.mu.Lock()
+	idle := !used.After(s.savedUse)
+	s.savedUse = used
+	s.mu.Unlock()
+	if !idle && s.heldBy() == "" {
+		h.saveNow(ctx, s)()
 	}
-	if err := h.deps.Saved.Stale(ctx, rec.Context, "a login was asked for"); err != nil {
-		h.log.Warn("a login could not be marked as stale", "context", rec.Context, "error", err)
+}
+
+// Stale notes that the saved login of a session did not do.
+func (h *Host) Stale(ctx context.Context, id string) error {
+	rec, err := h.known(id)
+	if err != nil || rec.Context == "" || !rec.Restored || h.deps.Saved == nil {
+		return err
 	}
+	return h.deps.Saved.Stale(ctx, rec.Context, "a login was asked for")
 }
 
 // Verified notes that the login of a session did what it is for.
@@ -290,19 +286,22 @@ func (h *Host) dropState(id string) {
 	}
 }
 
-// place is where a browser has been.
+// place is where a browser has been, or what a person has loaded there.
 type place struct {
-	rec    *record
-	origin string
+	rec      *record
+	origin   string
+	download string
 }
 
 // passOrigin leaves it to somebody else to write down where a browser has been:
 // whoever hears of it listens to the browser, and must be quick.
-func (h *Host) passOrigin(rec *record, origin string) {
+func (h *Host) passOrigin(rec *record, origin string) { h.pass(place{rec: rec, origin: origin}) }
+
+func (h *Host) pass(p place) {
 	select {
-	case h.places <- place{rec, origin}:
+	case h.places <- p:
 	default:
-		h.log.Warn("a browser has been to more places than can be kept", "session", rec.ID)
+		h.log.Warn("a browser has been to more places than can be kept", "session", p.rec.ID)
 	}
 }
 

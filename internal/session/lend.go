@@ -24,7 +24,6 @@ type LendOptions struct {
 	Observe    page.ObserveOptions
 	Conditions []page.Condition
 	Photo      bool
-	Login      bool // the agent met a login: the saved one it started with is stale
 }
 
 // Lent is a session as it was when the wheel changed hands.
@@ -35,6 +34,7 @@ type Lent struct {
 	Seen       page.Observation
 	Holds      []bool      // of the conditions, in their order
 	Photo      *page.Image // with secrets masked; nil where there is none
+	Until      time.Time   // past which the browser cannot be kept; zero means as long as is wished
 }
 
 // errLent cuts off what is under way.
@@ -76,7 +76,7 @@ func (h *Host) lend(ctx context.Context, s *Session, o LendOptions) (Lent, error
 		return Lent{}, err
 	}
 	info := s.Info()
-	lent := Lent{SessionID: info.ID, Generation: info.Generation, TabID: tab.ID()}
+	lent := Lent{SessionID: info.ID, Generation: info.Generation, TabID: tab.ID(), Until: s.record().last()}
 	if lent.Seen, err = tab.Observe(ctx, o.Observe); err != nil {
 		return Lent{}, err
 	}
@@ -85,9 +85,6 @@ func (h *Host) lend(ctx context.Context, s *Session, o LendOptions) (Lent, error
 	}
 	if o.Photo {
 		lent.Photo = photo(ctx, tab)
-	}
-	if o.Login {
-		h.stale(ctx, s)
 	}
 	// From here on nothing is exported until the person is done. Should the
 	// browser be lost meanwhile, this is what there is to go back to.
@@ -145,7 +142,7 @@ func (s *Session) openGate(handoff string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lease.handoff == handoff {
-		s.lease = lease{}
+		s.lease, s.left = lease{}, true
 	}
 }
 
@@ -192,7 +189,10 @@ func (h *Host) Return(ctx context.Context, id, handoff string, loggedIn bool) er
 	if s.heldBy() != handoff {
 		return nil
 	}
-	h.saveNow(ctx, s)
+	s.settle(ctx, handoff)
+	// Whoever waits for the turn meanwhile gets it when the gate is open, and is
+	// refused: a text that comes too late goes nowhere.
+	defer h.saveNow(ctx, s)()
 	if login := s.record().Context; loggedIn && login != "" && h.deps.Saved != nil {
 		if err := h.deps.Saved.Verified(ctx, login, ByHandoff); err != nil {
 			h.log.Warn("that a login works could not be noted", "context", login, "error", err)

@@ -423,6 +423,45 @@ func TestAHandoffRaisesTheDeadlineOfItsSession(t *testing.T) {
 	}
 }
 
+func TestATextThatWasBegunIsTypedToTheEndAlsoWhenItsSenderHangsUp(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	sender, hangUp := context.WithCancel(ctx)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/began" {
+			hangUp()
+			return
+		}
+		_, _ = io.WriteString(w, `<!doctype html><title>0</title><input autofocus oninput="if (value.length == 1) fetch('/began'); document.title = value.length">`)
+	}))
+	t.Cleanup(site.Close)
+	h := move(t, place(t), site, session.Options{})
+	s, err := h.host.Start(ctx, session.StartOptions{URL: site.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.host.Lend(ctx, s.ID(), "hof_1", plain()); err != nil {
+		t.Fatal(err)
+	}
+	text := secret.New(strings.Repeat("x", 300))
+	if typed, err := h.host.Relay(sender, s.ID(), "hof_1", text, "update-1"); err != nil || typed.Characters != 300 || sender.Err() == nil {
+		t.Errorf("hung up in the middle: %+v %v, sender: %v", typed, err, sender.Err())
+	}
+	if typed, err := h.host.Relay(ctx, s.ID(), "hof_1", text, "update-1"); err != nil || typed.Characters != 300 {
+		t.Errorf("it comes again: %+v %v", typed, err)
+	}
+	// Nobody is in doubt about what never began.
+	if typed, err := h.host.Relay(sender, s.ID(), "hof_1", text, "update-2"); err == nil {
+		t.Errorf("hung up before: %+v", typed)
+	}
+	if typed, err := h.host.Relay(ctx, s.ID(), "hof_1", secret.New("!"), "update-2"); err != nil || typed.Characters != 1 {
+		t.Errorf("what never began comes again: %+v %v", typed, err)
+	}
+	if status, err := s.Status(session.As(ctx, session.Owner)); err != nil || status.Title != "301" {
+		t.Errorf("the field holds %q characters: %v", status.Title, err)
+	}
+}
+
 func TestARelayedTextIsTypedOnce(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)

@@ -14,6 +14,9 @@ import (
 // them than the disk takes is not worth more: status tells what is so now.
 const maxNews = 256
 
+// viewMoved tells that a provider's live view is of another tab now.
+const viewMoved = "view_moved"
+
 // surprise is what the feed tells of one. It names kinds and places, and
 // nothing that a page says: a dialog's words may be anything.
 type surprise struct {
@@ -30,11 +33,17 @@ type surprise struct {
 // surprised puts what happened in a browser without being asked for into the
 // queue of news. It is called by whoever listens to the browser, and so is quick.
 // A session that has not been told of yet has no news: its start tells it all.
-func (h *Host) surprised(session string, s page.Surprise) {
+func (h *Host) surprised(rec *record, s page.Surprise) {
+	session := rec.ID
 	h.mu.Lock()
 	of := h.sessions[session]
 	h.mu.Unlock()
-	if of == nil || of.heldBy() != "" {
+	if s.Download != nil && h.theirs(rec, of, s.Download.ID) {
+		return
+	}
+	if of != nil && of.heldBy() != "" && h.opts.TellFront && (s.Kind == page.SurpriseTabOpened || s.Kind == page.SurpriseTabClosed) {
+		s = page.Surprise{Kind: viewMoved} // that it did, and nothing else
+	} else if of == nil || of.heldBy() != "" {
 		return // while a person drives, nobody else is told what the page does
 	}
 	told := surprise{SessionID: session, TabID: s.Tab}
@@ -64,7 +73,11 @@ func (h *Host) tellNews(ctx context.Context) {
 				h.log.Warn("an event is told later", "error", err)
 			}
 		case p := <-h.places:
-			h.sawOrigin(p.rec, p.origin)
+			if p.download != "" {
+				h.sawDownload(p.rec, p.download)
+			} else {
+				h.sawOrigin(p.rec, p.origin)
+			}
 		case <-ctx.Done():
 			return
 		}

@@ -45,12 +45,20 @@ type facts struct {
 	NoSave     bool         `json:"no_save,omitempty"`    // and is not to be saved
 	Private    bool         `json:"private,omitempty"`    // more than the agent's own doing is in it
 	PageLost   bool         `json:"page_lost,omitempty"`  // a browser was lost under a person
+	Reviving   bool         `json:"reviving,omitempty"`   // the one in its place is not ready yet
 	Origins    []string     `json:"origins,omitempty"`    // where it has been
 	Relayed    []relayed    `json:"relayed,omitempty"`    // what was typed for the owner, by key
 	AwakeSince time.Time    `json:"awake_since,omitzero"` // when it came back from a park
+	HumanAt    time.Time    `json:"human_at,omitzero"`    // when a person last did something in it, about
+	HumanIn    string       `json:"human_in,omitempty"`   // the hand-off of that person
+	Theirs     []string     `json:"theirs,omitempty"`     // downloads that a person began
 	Warned     time.Time    `json:"warned,omitzero"`      // the deadline of which the owner was told
 	Outbox     event.Outbox `json:"outbox,omitempty"`
-	Hides      bool         `json:"hides,omitempty"` // a page was given something that nobody may read back
+	Hides      bool         `json:"hides,omitempty"`  // a page was given something that nobody may read back
+	Kept       string       `json:"kept,omitempty"`   // where the provider keeps the login too
+	Record     bool         `json:"record,omitempty"` // the provider records it
+	EndsAt     time.Time    `json:"ends_at,omitzero"` // the provider ends the browser then
+	Notes      []string     `json:"notes,omitempty"`  // what the provider does not allow
 
 	hidden *page.Hidden // what that was; it is never written down
 }
@@ -135,7 +143,8 @@ func (r *record) told() any {
 		Deadline   time.Time `json:"deadline"`
 		Context    string    `json:"context,omitempty"`
 		PageLost   bool      `json:"page_lost,omitempty"`
-	}{r.ID, r.Ref.Provider, r.Generation, r.Deadline, r.Context, r.PageLost}
+		Notes      []string  `json:"notes,omitempty"`
+	}{r.ID, r.Ref.Provider, r.Generation, r.Deadline, r.Context, r.PageLost, r.Notes}
 }
 
 // close tells that a session is over and forgets its record. Without a reason
@@ -172,6 +181,11 @@ func (r *records) touch(rec *record, at time.Time) error {
 	}
 	rec.LastUsedAt = at
 	return r.home.WriteJSON(recordFile(rec.ID), rec)
+}
+
+// sawHuman notes when a person did something, without news.
+func (r *records) sawHuman(rec *record, handoff string, at time.Time) error {
+	return r.change(context.Background(), rec, "", func(next *record) { next.HumanAt, next.HumanIn = at, handoff })
 }
 
 // hides notes, before it is so, that pages have something to hide.

@@ -46,6 +46,9 @@ func (h *Host) Recover(ctx context.Context) (Recovered, error) {
 		}
 	}
 	byProvider := map[string][]*record{"local": nil} // its folder may hold what a kill left before any record
+	for _, name := range h.opts.Sweep {
+		byProvider[name] = nil
+	}
 	for _, rec := range found {
 		byProvider[rec.Ref.Provider] = append(byProvider[rec.Ref.Provider], rec)
 	}
@@ -139,7 +142,8 @@ func (h *Host) resume(ctx context.Context, provider browser.Provider, rec *recor
 		}
 		h.log.Warn("a session that a person was in could not be picked up again", "session", rec.ID, "error", err)
 	}
-	if running && known.State == stateActive && now.Sub(known.LastUsedAt) < pickUpWithin+touchEvery && now.Before(known.Deadline) {
+	// One that costs is never kept for an agent that may not come back.
+	if running && !browser.TraitsOf(provider).Billed && known.State == stateActive && now.Sub(known.LastUsedAt) < pickUpWithin+touchEvery && now.Before(known.Deadline) {
 		_, err := h.reconnect(ctx, provider, rec, "")
 		if err == nil {
 			out.Reconnected = append(out.Reconnected, rec.ID)
@@ -189,17 +193,15 @@ func (h *Host) holder(session string) (handoff string, until time.Time, ok bool)
 // same page if its browser runs, another browser with what was kept if not.
 func (h *Host) resumeHeld(ctx context.Context, provider browser.Provider, rec *record, handoff string, running bool, out *Recovered) error {
 	if rec.State == stateParked {
-		if running { // killed between the record and the browser's end
-			if err := h.endRef(ctx, provider, rec.Ref); err != nil {
-				return err
-			}
-		}
 		h.mu.Lock()
 		h.parked[rec.ID] = parked{rec, handoff}
 		h.mu.Unlock()
+		if running { // killed between the record and the browser's end
+			h.endLeft(ctx, provider, rec.ID, rec.Ref)
+		}
 		return nil
 	}
-	if running {
+	if running && !rec.Reviving { // one that is not ready has nothing of the person's yet
 		_, err := h.reconnect(ctx, provider, rec, handoff)
 		if err == nil {
 			out.Reconnected = append(out.Reconnected, rec.ID)
@@ -209,9 +211,9 @@ func (h *Host) resumeHeld(ctx context.Context, provider browser.Provider, rec *r
 	}
 	limited, cancel := context.WithTimeout(ctx, reviveWithin)
 	defer cancel()
-	view, err := h.revive(limited, provider, rec)
+	view, err := h.revive(limited, provider, rec, true)
 	if err == nil {
-		err = h.records.change(ctx, rec, "session.restored", func(r *record) { r.State, r.PageLost = stateActive, true })
+		err = h.records.change(ctx, rec, "session.restored", func(r *record) { r.State, r.Reviving = stateActive, false })
 	}
 	if err != nil {
 		_ = h.endRef(ctx, provider, h.records.copy(rec).Ref)
@@ -219,10 +221,24 @@ func (h *Host) resumeHeld(ctx context.Context, provider browser.Provider, rec *r
 		return errors.Join(err, h.letGo(ctx, rec, "its browser was lost"))
 	}
 	s := newSession(h, provider, view, rec)
-	s.lease.handoff = handoff
+	s.lease = leaseOf(s.record(), handoff, time.Now())
 	h.take(s)
 	out.Reconnected = append(out.Reconnected, rec.ID)
 	return nil
+}
+
+// endLeft ends a browser that its session has no use for any more, and tries
+// again until it is gone. That it is still there keeps nobody from going on: a
+// later start ends what no record names.
+func (h *Host) endLeft(ctx context.Context, provider browser.Provider, session string, ref browser.Ref) {
+	timer := session + "/left"
+	h.deps.Schedule.Cancel(timer)
+	err := h.endRef(ctx, provider, ref)
+	if err == nil {
+		return
+	}
+	h.log.Warn("a browser that is not needed any more could not be ended yet", "session", session, "browser", ref.ID, "error", err)
+	h.deps.Schedule.Set(timer, time.Now().Add(retryEndAfter), func(ctx context.Context) { h.endLeft(ctx, provider, session, ref) })
 }
 
 func (h *Host) endRef(ctx context.Context, provider browser.Provider, ref browser.Ref) error {
@@ -239,7 +255,9 @@ func (h *Host) reconnect(ctx context.Context, provider browser.Provider, rec *re
 		return nil, err
 	}
 	s := newSession(h, provider, view, rec)
-	s.lease.handoff = handoff
+	if handoff != "" {
+		s.lease = leaseOf(s.record(), handoff, time.Now())
+	}
 	if err := h.records.change(ctx, rec, "session.recovered", func(*record) {}); err != nil {
 		s.abandon()
 		return nil, err

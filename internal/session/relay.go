@@ -55,9 +55,9 @@ func (h *Host) Relay(ctx context.Context, id, handoff string, text secret.Text, 
 	if err != nil {
 		return page.Typed{}, err
 	}
-	typed, _, err := s.Type(ctx, text, page.TypeOptions{})
+	typed, begun, err := s.typeToTheEnd(ctx, text)
 	written := h.records.change(context.WithoutCancel(ctx), s.rec, "", func(r *record) {
-		if err != nil && !untyped(err) {
+		if err != nil && begun && !untyped(err) {
 			return // some of it may have been typed: never again
 		}
 		r.Relayed = forgetRelayed(r.Relayed, mark)
@@ -69,6 +69,23 @@ func (h *Host) Relay(ctx context.Context, id, handoff string, text secret.Text, 
 		h.log.Warn("that a text was typed could not be kept", "session", id, "error", written)
 	}
 	return typed, err
+}
+
+// typeToTheEnd types all of a text once it has begun to, also when whoever sent
+// it hangs up: one that was killed comes again under the same key, and is to
+// find it typed and not in doubt. Who gives up before its turn has typed nothing.
+func (s *Session) typeToTheEnd(ctx context.Context, text secret.Text) (typed page.Typed, begun bool, err error) {
+	going, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	release := context.AfterFunc(ctx, stop)
+	defer release()
+	typed, _, err = do(going, s, "session.type", func(within context.Context, t *page.Tab) (page.Typed, counts, error) {
+		if begun = release(); !begun {
+			return page.Typed{}, nil, ctx.Err()
+		}
+		return typing(within, t, text, page.TypeOptions{})
+	})
+	return typed, begun, err
 }
 
 // untyped reports whether a failure left the field as it was.

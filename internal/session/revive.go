@@ -17,18 +17,21 @@ const replaceEvery = 10 * time.Second
 
 // revive makes another browser for a session whose own is gone, with the state
 // that was kept and on the page where it was. The record names the browser
-// before it exists, so that no crash leaves one that nobody knows.
-func (h *Host) revive(ctx context.Context, provider browser.Provider, rec *record) (view, error) {
+// before it exists, so that no crash leaves one that nobody knows. With a page
+// that was lost it says so in the same write, and that the browser is not ready
+// yet: whoever finds it like that makes it anew.
+func (h *Host) revive(ctx context.Context, provider browser.Provider, rec *record, lost bool) (view, error) {
 	address, state, err := h.readState(rec.ID)
 	if err != nil {
 		return view{}, err
 	}
 	now := h.records.copy(rec)
-	if err := h.endRef(ctx, provider, now.Ref); err != nil {
-		return view{}, err
-	}
+	h.endLeft(ctx, provider, rec.ID, now.Ref)
 	next := browser.Ref{Provider: provider.Name(), ID: fmt.Sprintf("%s-%d", rec.ID, now.Generation+1)}
-	err = h.records.change(ctx, rec, "", func(r *record) { r.Generation, r.Ref = now.Generation+1, next })
+	err = h.records.change(ctx, rec, "", func(r *record) {
+		r.Generation, r.Ref = now.Generation+1, next
+		r.PageLost, r.Reviving = r.PageLost || lost, lost
+	})
 	if err != nil {
 		return view{}, err
 	}
@@ -70,7 +73,7 @@ func (h *Host) replace(s *Session, cause error) error {
 	h.log.Warn("a browser that a person was in is lost and made anew", "session", s.ID(), "cause", cause)
 	old := s.view()
 	old.close()
-	next, err := h.revive(ctx, s.provider, s.rec)
+	next, err := h.revive(ctx, s.provider, s.rec, true)
 	if err != nil {
 		_ = h.endRef(context.WithoutCancel(ctx), s.provider, s.record().Ref)
 		return err
@@ -80,7 +83,11 @@ func (h *Host) replace(s *Session, cause error) error {
 	s.mu.Lock()
 	s.info.Generation, s.info.PageLost = rec.Generation, true
 	s.mu.Unlock()
-	return h.records.change(ctx, s.rec, "session.restored", func(r *record) { r.PageLost = true })
+	if h.opts.OnReplace != nil {
+		// Not from here: whoever hears of it may want the turn.
+		h.deps.Schedule.Set(s.ID()+"/replaced", time.Now(), func(context.Context) { h.opts.OnReplace(s.ID(), rec.Generation) })
+	}
+	return h.records.change(ctx, s.rec, "session.restored", func(r *record) { r.Reviving = false })
 }
 
 // Park saves what is in a browser and frees it, until the person of the
@@ -100,6 +107,8 @@ func (h *Host) Park(ctx context.Context, id, handoff string) error {
 	if s.heldBy() != handoff {
 		return notHeld(op)
 	}
+	s.settle(ctx, handoff)
+	defer s.unsettle(handoff)
 	if err := s.await(ctx); err != nil {
 		return err
 	}
@@ -119,19 +128,17 @@ func (h *Host) Park(ctx context.Context, id, handoff string) error {
 	if err := h.records.change(ctx, s.rec, "session.parked", func(r *record) { r.State = stateParked }); err != nil {
 		return err
 	}
-	h.deps.Schedule.Cancel(s.ID())
-	h.deps.Schedule.Cancel(s.ID() + "/warn")
-	h.deps.Schedule.Cancel(s.ID() + "/save")
+	h.unwatch(id)
 	s.close("it was parked")
 	h.mu.Lock()
 	delete(h.sessions, id)
 	h.parked[id] = parked{s.rec, handoff}
+	h.changed(id)
 	h.mu.Unlock()
-	// Whatever of the browser is left is ended by the next start at the latest.
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), judgeWithin)
 	defer cancel()
 	if err := s.view().inst.End(ending); err != nil {
-		_ = h.endRef(ending, s.provider, s.record().Ref)
+		h.endLeft(context.WithoutCancel(ctx), s.provider, id, s.record().Ref)
 	}
 	return nil
 }
@@ -176,7 +183,7 @@ func (h *Host) Unpark(ctx context.Context, id, handoff string) (generation int, 
 	if err != nil {
 		return 0, err
 	}
-	v, err := h.revive(ctx, provider, p.rec)
+	v, err := h.revive(ctx, provider, p.rec, false)
 	if err != nil {
 		_ = h.endRef(context.WithoutCancel(ctx), provider, h.records.copy(p.rec).Ref)
 		return 0, err
@@ -216,6 +223,7 @@ func (h *Host) discard(ctx context.Context, id, reason string) error {
 	}
 	h.mu.Lock()
 	delete(h.parked, id)
+	h.changed(id)
 	h.mu.Unlock()
 	return nil
 }

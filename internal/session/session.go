@@ -35,8 +35,13 @@ type Session struct {
 	why     string // it ends, unless the browser speaks for itself
 	touched time.Time
 	lease   lease
-	saveAs  *bool                   // whether its end saves the login; nil leaves it to the start
-	cut     context.CancelCauseFunc // ends what is under way
+	left    bool                             // a person gave it back, and the agent has not touched it since
+	saveAs  *bool                            // whether its end saves the login; nil leaves it to the start
+	cut     context.CancelCauseFunc          // ends what is under way
+	deeds   map[*context.CancelFunc]struct{} // what a person does at this moment
+	still   chan struct{}                    // closed when nothing of that is left, for the one who waits
+
+	savedUse time.Time // the last use of which the login was saved
 
 	replaced time.Time  // when a lost browser was last made anew; its watcher's alone
 	relaying sync.Mutex // held by whoever types for the owner
@@ -51,11 +56,12 @@ func newSession(h *Host, p browser.Provider, v view, rec *record) *Session {
 	known := h.records.copy(rec)
 	return &Session{
 		host: h, provider: p, now: v, rec: rec,
-		turn: make(chan struct{}, 1), over: make(chan struct{}), shown: make(chan struct{}), touched: known.LastUsedAt,
+		turn: make(chan struct{}, 1), over: make(chan struct{}), shown: make(chan struct{}), touched: known.LastUsedAt, savedUse: known.LastUsedAt,
 		info: Info{
 			ID: known.ID, Provider: known.Ref.Provider, Generation: known.Generation,
 			StartedAt: known.StartedAt, LastUsedAt: known.LastUsedAt, Deadline: known.Deadline,
 			Context: known.Context, Restored: known.Restored, PageLost: known.PageLost,
+			EndsAt: known.EndsAt, Notes: known.Notes,
 		},
 	}
 }
@@ -185,6 +191,9 @@ func turn[R any](ctx context.Context, s *Session, what string, fn func(context.C
 	}
 	if err := s.use(began); err != nil {
 		return none, err
+	}
+	if driver != Owner {
+		s.touchedByAgent()
 	}
 	under, done := s.begin(ctx)
 	defer done()

@@ -36,7 +36,7 @@ const shopPage = `<!doctype html><title>Shop</title>
   <label>Secret <input name=secret type=password></label>
   <label>Country <select name=country><option value=at>Austria<option value=ch>Switzerland</select></label>
   <label><input type=checkbox name=terms value=yes> I agree</label>
-  <button>Place order</button>
+  <button>Send request</button>
 </form>
 <div id=chart></div>
 <input id=photo type=file aria-label=Photo onchange="document.querySelector('#got').textContent = this.files[0].name">
@@ -138,7 +138,7 @@ func TestAWholeErrandThroughHTTP(t *testing.T) {
 	// Read.
 	outline := r.must("GET", "/session/snapshot", "")
 	text, _ := outline["snapshot"].(string)
-	if !strings.Contains(text, "Place order") || !strings.Contains(text, "Full name") || outline["title"] != "Shop" {
+	if !strings.Contains(text, "Send request") || !strings.Contains(text, "Full name") || outline["title"] != "Shop" {
 		t.Fatalf("the snapshot is\n%s", text)
 	}
 	if said := r.must("GET", "/session/text", ""); !strings.Contains(said["text"].(string), "The end") {
@@ -246,7 +246,7 @@ func TestAWholeErrandThroughHTTP(t *testing.T) {
 	if filled["filled"] != 3.0 {
 		t.Fatalf("fill gave %v", filled)
 	}
-	thanks := r.must("POST", "/session/click", `{"text":"Place order","screenshot":false}`)
+	thanks := r.must("POST", "/session/click", `{"text":"Send request","screenshot":false}`)
 	r.must("POST", "/session/wait", `{"text":"Thank you","url":"/order","screenshot":false}`)
 	site.mu.Lock()
 	defer site.mu.Unlock()

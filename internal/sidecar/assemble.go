@@ -11,14 +11,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tapin/internal/apiserver"
+	"tapin/internal/approval"
 	"tapin/internal/config"
+	"tapin/internal/console"
 	"tapin/internal/egress"
 	"tapin/internal/event"
 	"tapin/internal/fault"
 	"tapin/internal/handoff"
+	"tapin/internal/inbox"
+	"tapin/internal/link"
+	"tapin/internal/liveview"
 	"tapin/internal/logins"
 	"tapin/internal/mcpserver"
+	"tapin/internal/oneshot"
+	"tapin/internal/owners"
 	"tapin/internal/page"
+	"tapin/internal/reach"
 	"tapin/internal/session"
 	"tapin/internal/taskrun"
 	"tapin/internal/vault"
@@ -26,18 +34,31 @@ import (
 
 // sidecar is everything that was assembled.
 type sidecar struct {
-	opts     Options
-	server   *apiserver.Server
-	mcp      *mcpserver.Door
-	sessions *session.Host
-	handoffs *handoff.Room
-	runs     *taskrun.Room
-	logins   *logins.Room
-	schedule *event.Schedule
-	pump     *event.Pump
-	journal  *event.Journal
-	feed     *event.Feed
-	warmUp   func()
+	opts      Options
+	server    *apiserver.Server
+	mcp       *mcpserver.Door
+	door      *liveview.Door
+	console   *console.Door
+	view      *overview
+	links     *link.Room
+	address   *link.Address
+	sessions  *session.Host
+	handoffs  *handoff.Room
+	approvals *approval.Room
+	runs      *taskrun.Room
+	owners    *owners.Room
+	inbox     *inbox.Room
+	logins    *logins.Room
+	oneshots  *oneshot.Room
+	schedule  *event.Schedule
+	pump      *event.Pump
+	journal   *event.Journal
+	feed      *event.Feed
+	prober    *reach.Prober
+	near      *near
+	warmUp    func()
+
+	unfinished bool // something of an earlier sidecar could not be judged
 
 	closers []func() error // of what was opened, in that order
 }
@@ -54,15 +75,15 @@ func (s *sidecar) close() error {
 
 // assemble makes the rooms and shows them to each other. When it fails nothing
 // is left open.
-func assemble(ctx context.Context, o Options, control string) (*sidecar, error) {
-	s := &sidecar{opts: o, schedule: event.NewSchedule()}
-	if err := s.build(ctx, control); err != nil {
+func assemble(ctx context.Context, o Options, control, public string) (*sidecar, error) {
+	s := &sidecar{opts: o, schedule: event.NewSchedule(), prober: reach.New(nil), near: &near{}}
+	if err := s.build(ctx, control, public); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
 
-func (s *sidecar) build(ctx context.Context, control string) error {
+func (s *sidecar) build(ctx context.Context, control, public string) error {
 	o, started := s.opts, time.Now()
 	epoch, err := o.Home.Counter("epoch")
 	if err != nil {
@@ -74,46 +95,86 @@ func (s *sidecar) build(ctx context.Context, control string) error {
 	}
 	providers := newProviders(o, epoch)
 	s.warmUp = providers.warmUp
-	guard, look := policy(o.Config, control), page.Look{Locale: o.Config.Browser.Locale, Timezone: o.Config.Browser.Timezone}
-	keys, err := s.openLogins(ctx, &checker{providers: providers.get, policy: guard, look: look})
+	guard, look := policy(o.Config, control, public), page.Look{Locale: o.Config.Browser.Locale, Timezone: o.Config.Browser.Timezone}
+	keys, err := s.openLogins(ctx, &checker{providers: providers.get, policy: guard, look: look}, forgetKept(providers))
+	if err != nil {
+		return err
+	}
+	book, err := s.openCloud(providers, keys)
 	if err != nil {
 		return err
 	}
 	if err := s.openFeed(); err != nil {
 		return err
 	}
-	at := &stage{}
-	if err := s.openHandoffs(at, keys); err != nil {
+	if err := s.openLinks(public); err != nil {
+		return err
+	}
+	at, changes := &stage{presence: s.presence, parted: s.forgetSession}, &changes{}
+	if err := s.openHandoffs(at, keys, changes); err != nil {
+		return err
+	}
+	if err := s.openPeople(); err != nil {
 		return err
 	}
 	registry := prometheus.NewRegistry()
+	pay := &till{}
+	if err := s.openApprovals(pay, keys, registry); err != nil {
+		return err
+	}
+	countMinutes(registry, book)
 	s.sessions, err = session.New(session.Deps{
 		Home: o.Home, Pump: s.pump, Schedule: s.schedule, Journal: s.journal, Providers: providers.get,
-		Claims: s.handoffs, Saved: saved{s.logins}, Sealer: keys, Credentials: keys,
+		Claims: s.handoffs, Saved: saved{s.logins}, Sealer: keys, Credentials: keys, Guard: s.paymentGuard(),
 	}, &session.Options{
-		Max:       o.Config.MaxSessions,
-		Timeout:   o.Config.Integrations.Browserbase.DefaultTimeout.Std(),
-		Policy:    guard,
-		Look:      look,
-		Downloads: filepath.Join(o.Home.Path(), "downloads"),
-		Uploads:   config.Under(o.Home.Path(), o.Config.Uploads),
-		OnBlock:   countBlocks(registry),
+		PaymentPatterns: o.Config.PaymentGuardPatterns,
+		Max:             o.Config.MaxSessions,
+		Timeout:         o.Config.Integrations.Browserbase.DefaultTimeout.Std(),
+		Policy:          guard,
+		Look:            look,
+		Sweep:           sweeps(o.Config, book),
+		TellFront:       o.Config.LiveView == config.LiveViewProvider,
+		Downloads:       filepath.Join(o.Home.Path(), "downloads"),
+		Uploads:         config.Under(o.Home.Path(), o.Config.Uploads),
+		OnBlock:         countBlocks(registry),
 		OnEnd: func(id, _, reason string) {
+			// First what takes time: whoever hears of the end may act at once.
+			s.forgetSession(id)
 			s.handoffs.SessionEnded(context.WithoutCancel(ctx), id, reason)
+			s.handoffs.Forget(id)
 		},
-		Logger: o.Logger,
+		OnReplace: func(id string, generation int) {
+			s.handoffs.BrowserReplaced(context.WithoutCancel(ctx), id, generation)
+		},
+		OnChange: changes.tell,
+		Logger:   o.Logger,
 	})
 	if err != nil {
 		return err
 	}
-	at.sessions = s.sessions
+	at.sessions, pay.sessions = s.sessions, s.sessions
+	if s.oneshots, err = newOneShots(o, providers, guard, look, s.journal, registry); err != nil {
+		return err
+	}
+	if err := s.openConsole(ctx); err != nil {
+		return err
+	}
+	if err := s.openDoor(changes, keys); err != nil {
+		return err
+	}
 	if s.mcp, err = newMCP(o, control); err != nil {
 		return err
 	}
 	s.server = apiserver.New(apiserver.Deps{
-		Sessions: apiserver.From(s.sessions), Handoffs: s.handoffs, Runs: s.runs,
+		Sessions: apiserver.From(s.sessions), Handoffs: s.handoffs, Approvals: s.approvals, Runs: s.runs,
+		Links: s.links, Address: s.address, Prober: s.prober, Nearby: s.near.addresses,
+		Theirs:  providerView(o.Config, s.sessions),
+		Console: consoleRoom{s.console},
+		Owners:  guests{s.owners, s.links}, Inbox: s.inbox,
+		OneShots: s.oneshots,
 		Contexts: s.logins, Live: carried{s.sessions}, Porter: keys,
-		Feed: s.feed, Journal: s.journal, Cleaner: s.sessions,
+		Usage: book,
+		Feed:  s.feed, Journal: s.journal, Cleaner: s.sessions,
 		Tokens: &tokens{own: own, home: o.Home, log: o.Logger}, MCP: s.mcp, Registry: registry,
 		Version: o.Version, Provider: string(o.Config.Provider), StartedAt: started, Logger: o.Logger,
 	}, nil)
@@ -134,7 +195,7 @@ func (s *sidecar) openFeed() (err error) {
 // openLogins opens the vault and what it keeps. Each asks the other: the logins
 // are sealed, and a credential may be used on the site that, as the owner has
 // written, the saved login of its name is for.
-func (s *sidecar) openLogins(ctx context.Context, look logins.Checker) (*vault.Vault, error) {
+func (s *sidecar) openLogins(ctx context.Context, look logins.Checker, forget func(context.Context, string) (bool, error)) (*vault.Vault, error) {
 	var opts vault.Options
 	if s.opts.Vault != nil {
 		opts = *s.opts.Vault
@@ -157,11 +218,11 @@ func (s *sidecar) openLogins(ctx context.Context, look logins.Checker) (*vault.V
 		return nil, err
 	}
 	manifest := config.Under(s.opts.Home.Path(), s.opts.Config.Integrations.Browserbase.ContextStore)
-	s.logins = logins.New(s.opts.Home, keys, &logins.Options{Manifest: manifest, Checker: look, Logger: s.opts.Logger})
+	s.logins = logins.New(s.opts.Home, keys, &logins.Options{Manifest: manifest, Checker: look, Forget: forget, Logger: s.opts.Logger})
 	return keys, nil
 }
 
-func (s *sidecar) openHandoffs(at handoff.Stage, keys handoff.Sealer) (err error) {
+func (s *sidecar) openHandoffs(at handoff.Stage, keys handoff.Sealer, changes *changes) (err error) {
 	timers := s.opts.Config.Integrations.Browserbase
 	keep := s.opts.Config.Retention.Handoffs.Std()
 	if s.runs, err = taskrun.New(s.opts.Home, s.pump, &taskrun.Options{Keep: keep, Logger: s.opts.Logger}); err != nil {
@@ -177,7 +238,7 @@ func (s *sidecar) openHandoffs(at handoff.Stage, keys handoff.Sealer) (err error
 	}
 	s.handoffs, err = handoff.New(handoff.Deps{
 		Home: s.opts.Home, Pump: s.pump, Schedule: s.schedule, Journal: s.journal, Stage: at, Evidence: s.runs, Sealer: keys,
-	}, &handoff.Options{Timeout: timers.HandoffTimeout.Std(), RemindAt: remind, Keep: keep, Logger: s.opts.Logger})
+	}, &handoff.Options{Timeout: timers.HandoffTimeout.Std(), RemindAt: remind, Keep: keep, OnChange: changes.tell, Logger: s.opts.Logger})
 	if err != nil {
 		return err
 	}
@@ -186,9 +247,9 @@ func (s *sidecar) openHandoffs(at handoff.Stage, keys handoff.Sealer) (err error
 }
 
 // policy is what pages may reach: as configured, and never ourselves.
-func policy(c *config.Config, control string) egress.Policy {
+func policy(c *config.Config, listeners ...string) egress.Policy {
 	p := egress.Policy{BlockPrivate: c.Egress.BlockPrivate, Allow: c.Egress.Allow}
-	for _, address := range []string{control, c.Listen.Public} {
+	for _, address := range listeners {
 		_, port, err := net.SplitHostPort(address)
 		if err != nil {
 			continue

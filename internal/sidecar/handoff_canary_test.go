@@ -192,6 +192,7 @@ func TestNothingOfWhatAPersonDoesIsAnywhere(t *testing.T) {
 		clean("the answer to "+path, raw)
 		return answer
 	}
+	streams := map[string]*safeBuffer{"the agent": r.follow(), "the owner": owner.follow()}
 	run := agent("POST", "/task-run/start", `{"goal":"log in"}`)["run_id"].(string)
 	agent("POST", "/session/start", `{"url":"`+site.URL+`/login","context":"vault","screenshot":false}`)
 	id := agent("POST", "/handoff/start", `{"reason":"login","instruction":"Log in with `+secretForm+`","task":"see the vault","capture_screenshot":true,"run_id":"`+run+`"}`)["handoff_id"].(string)
@@ -217,13 +218,17 @@ func TestNothingOfWhatAPersonDoesIsAnywhere(t *testing.T) {
 	if after, _ := done["after"].(map[string]any); after == nil || after["url"] != site.URL+"/in" || !strings.Contains(fmt.Sprint(after["title"]), "‹hidden:") {
 		t.Errorf("the page afterwards is %v", done["after"])
 	}
-	for _, path := range []string{
-		"/handoff/" + id, "/handoffs", "/task-run/" + run, "/journal?recent=200", "/sessions", "/contexts", "/contexts/vault", "/todos", "/health",
-	} {
+	for who, stream := range streams {
+		clean("the events that "+who+" is told of", hears(t, stream, "handoff.finished"))
+	}
+	for _, path := range []string{"/task-run/" + run, "/contexts/vault"} {
 		agent("GET", path, "")
 	}
-	_, _, metrics := r.do("GET", "/metrics", "")
-	clean("the metrics", metrics)
+	for _, each := range []*running{r, owner} {
+		for path, raw := range each.answers(id) {
+			clean("the answer to "+path, raw)
+		}
+	}
 	clean("the log", []byte(r.log.String()))
 	files += b.under(t, r.dir)
 	// The login is saved, and sealed; the person's session exports nothing else.

@@ -77,12 +77,23 @@ var openRoutes = map[string]bool{
 	"GET /mcp": true, "POST /mcp": true, "DELETE /mcp": true,
 	"GET /contexts": true, "GET /contexts/{name}": true, "DELETE /contexts/{name}": true, "POST /contexts/{name}/check": true,
 	"POST /contexts/{name}/export": true, "POST /contexts/{name}/import": true, "POST /contexts/{name}/rename": true,
+	"GET /inbox": true, "GET /usage": true,
+	// What a request would read of the page goes through the gate by itself.
+	"POST /approval/request": true, "GET /approvals": true, "GET /approval/{id}": true, "GET /policies": true,
+	// One-shots have a browser of their own.
+	"POST /browser/screenshot": true, "POST /browser/extract": true, "POST /browser/intent": true,
 }
 
 // What is the owner's alone is refused to the agent for that reason.
 var ownerRoutes = map[string]bool{
 	"POST /sessions/{id}/takeover": true, "POST /handoff/{id}/resume": true, "POST /handoff/{id}/present": true,
 	"POST /handoff/{id}/type": true, "POST /handoff/{id}/screenshot": true, "GET /handoff/{id}/photo": true,
+	"GET /links": true, "POST /links": true, "POST /links/{id}/move": true, "DELETE /links/{id}": true, "GET /public": true, "PUT /public": true, "POST /public/check": true,
+	"POST /console/sign-in": true, "GET /console/devices": true, "DELETE /console/devices/{id}": true,
+	"GET /owners": true, "POST /owners/pair": true, "POST /owners/claim": true, "POST /owners/{id}/decide": true, "DELETE /owners/{id}": true, "POST /inbox": true,
+	"POST /approval/{id}/decide": true, "GET /approval/{id}/photo": true, "PUT /contexts/{name}/policy": true,
+	"POST /policies/say": true, "POST /policies/clear": true, "POST /policies/{id}/confirm": true, "POST /policies/{id}/deny": true,
+	"GET /browser/cards": true, "POST /browser/cards/{id}/retry": true,
 }
 
 // What touches the page, with a body that would work.

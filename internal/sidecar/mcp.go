@@ -12,7 +12,7 @@ import (
 // newMCP makes the door for MCP hosts. It calls the control listener with the
 // token of whoever calls it, as any other client does.
 func newMCP(o Options, control string) (*mcpserver.Door, error) {
-	server, err := mcpserver.New(&mcpserver.Options{Version: o.Version, Logger: o.Logger})
+	server, err := mcpserver.New(&mcpserver.Options{Version: o.Version, NoOneShots: !o.Config.BrowserTools.Enabled, Logger: o.Logger})
 	if err != nil {
 		return nil, err
 	}

@@ -56,17 +56,23 @@ type process struct {
 	*running
 	cmd *exec.Cmd
 	set []string
+	env []string // beside that of the test
 }
 
 func startProcess(t *testing.T, site string, set ...string) *process {
+	t.Helper()
+	return startProcessWith(t, site, nil, set...)
+}
+
+func startProcessWith(t *testing.T, site string, env []string, set ...string) *process {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "tapin")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &process{
-		running: &running{t: t, dir: dir, log: &safeBuffer{}},
-		set:     append([]string{"listen.control=127.0.0.1:0", "egress.allow=" + strings.TrimPrefix(site, "http://")}, set...),
+		running: &running{t: t, dir: dir, log: &safeBuffer{}}, env: env,
+		set: append([]string{"listen.control=127.0.0.1:0", "egress.allow=" + strings.TrimPrefix(site, "http://")}, set...),
 	}
 	p.begin()
 	t.Cleanup(func() {
@@ -106,7 +112,7 @@ func (p *process) begin() {
 		p.t.Fatal(err)
 	}
 	p.cmd = exec.Command(exe) //nolint:gosec // the test's own binary
-	p.cmd.Env = append(os.Environ(), processHome+"="+p.dir, processSettings+"="+strings.Join(p.set, "\n"))
+	p.cmd.Env = append(append(os.Environ(), p.env...), processHome+"="+p.dir, processSettings+"="+strings.Join(p.set, "\n"))
 	p.cmd.Stderr = p.log
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

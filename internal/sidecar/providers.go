@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"tapin/internal/browser"
+	"tapin/internal/browser/browserbase"
 	"tapin/internal/browser/endpoint"
 	"tapin/internal/browser/local"
 	"tapin/internal/config"
@@ -20,6 +21,8 @@ type providers struct {
 	endpointOnce sync.Once
 	endpoint     *endpoint.Provider
 	endpointErr  error
+
+	cloud *browserbase.Provider
 }
 
 func newProviders(o Options, epoch uint64) *providers {
@@ -49,7 +52,10 @@ func (p *providers) get(name string) (browser.Provider, error) {
 		}
 		return p.endpoint, nil
 	}
-	return nil, fault.New(fault.ProviderNotConfigured, "use provider "+string(which), "it is not built into this version")
+	if p.cloud == nil {
+		return nil, fault.New(fault.ProviderNotConfigured, "use provider "+string(which), "it is not set up here")
+	}
+	return p.cloud, nil
 }
 
 // warmUp finds the browser while the first caller is still on its way.

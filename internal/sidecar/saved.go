@@ -2,10 +2,13 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"tapin/internal/browser"
+	"tapin/internal/browser/browserbase"
 	"tapin/internal/egress"
+	"tapin/internal/fault"
 	"tapin/internal/logins"
 	"tapin/internal/page"
 	"tapin/internal/session"
@@ -20,6 +23,25 @@ var _ session.Saved = saved{}
 func (s saved) Save(ctx context.Context, name, session, address string, state browser.State) error {
 	_, err := s.Room.Save(ctx, name, session, state, logins.SaveOptions{URL: address})
 	return err
+}
+
+var _ session.Kept = saved{}
+
+// KeptAt is what the manifest says.
+func (s saved) KeptAt(ctx context.Context, name, provider string) (string, error) {
+	if provider != browserbase.Name {
+		return "", nil
+	}
+	login, err := s.Get(ctx, name)
+	if errors.Is(err, fault.NotFound) {
+		return "", nil
+	}
+	return login.BrowserbaseContextID, err
+}
+
+// KeepAt writes it there.
+func (s saved) KeepAt(ctx context.Context, name, session, provider, id string) error {
+	return s.Bind(ctx, name, session, provider, id)
 }
 
 func (s saved) Stale(ctx context.Context, name, _ string) error {

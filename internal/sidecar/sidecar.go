@@ -1,5 +1,5 @@
 // Package sidecar is the root of the sidecar process: it assembles the rooms
-// and serves the control listener. It owns the order in which things begin and
+// and serves the control and the public listener. It owns the order in which things begin and
 // end. It must never hold a rule of its own: what happens is decided in the
 // rooms it wires.
 package sidecar
@@ -50,22 +50,26 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer unlock()
 
-	// First the port: a second tapin elsewhere must fail before it changes anything.
-	listener, err := net.Listen("tcp", o.Config.Listen.Control)
+	// First the ports: a second tapin elsewhere must fail before it changes anything.
+	control, err := listen("listen.control", o.Config.Listen.Control)
 	if err != nil {
-		return fault.New(fault.Busy, "start the sidecar", "%s cannot be listened on", o.Config.Listen.Control).
-			WithHint("Another program uses the port. Set listen.control to another one; tapin doctor tells more.")
-	}
-	control := listener.Addr().String()
-	s, err := assemble(ctx, o, control)
-	if err != nil {
-		_ = listener.Close()
 		return err
 	}
-	return s.run(ctx, listener, control)
+	public, err := listen("listen.public", o.Config.Listen.Public)
+	if err != nil {
+		_ = control.Close()
+		return err
+	}
+	defer func() { _, _ = control.Close(), public.Close() }() // for an end before they serve
+	s, err := assemble(ctx, o, control.Addr().String(), public.Addr().String())
+	if err != nil {
+		return err
+	}
+	return s.run(ctx, control, public)
 }
 
-func (s *sidecar) run(ctx context.Context, listener net.Listener, control string) error {
+func (s *sidecar) run(ctx context.Context, listener, public net.Listener) error {
+	control := listener.Addr().String()
 	var tasks sync.WaitGroup
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	tasks.Go(func() { s.schedule.Run(background) })
@@ -74,16 +78,22 @@ func (s *sidecar) run(ctx context.Context, listener net.Listener, control string
 	tasks.Go(func() { letters.Run(background, s.pump) })
 	tasks.Go(func() { s.handoffs.Run(background) })
 	tasks.Go(func() { s.runs.Run(background) })
+	tasks.Go(func() { s.followNames(background) })
+	tasks.Go(func() { s.view.follow(background) })
 	tasks.Go(s.warmUp)
 
 	err := s.recover(ctx)
-	failed := make(chan error, 1)
+	tasks.Go(func() { s.recoverLater(background) })
+	s.oneshots.Begin()
+	failed := make(chan error, 2)
 	if err == nil {
 		tasks.Go(func() { failed <- s.server.Serve(listener) })
+		tasks.Go(func() { failed <- s.door.Serve(public) })
+		tasks.Go(func() { s.serveNear(background, public) })
 		err = s.opts.Home.Write(AddressFile, []byte(control+"\n"))
 	}
 	if err == nil {
-		s.opts.Logger.Info("serving", "control", control, "version", s.opts.Version)
+		s.opts.Logger.Info("serving", "control", control, "public", public.Addr().String(), "version", s.opts.Version)
 		if s.opts.OnReady != nil {
 			s.opts.OnReady(control)
 		}
@@ -96,7 +106,7 @@ func (s *sidecar) run(ctx context.Context, listener net.Listener, control string
 	defer cancel()
 	s.handoffs.ParkAll(ending) // whoever was asked for help can still give it when tapin is back
 	s.mcp.Close()
-	err = errors.Join(err, s.sessions.Close(ending), s.server.Shutdown(ending))
+	err = errors.Join(err, s.console.Close(ending), s.oneshots.Close(ending), s.sessions.Close(ending), s.server.Shutdown(ending), s.door.Shutdown(ending))
 	stop()
 	tasks.Wait()
 	_ = s.opts.Home.Remove(AddressFile)
@@ -113,11 +123,15 @@ func (s *sidecar) recover(ctx context.Context) error {
 	found, err := s.sessions.Recover(ctx)
 	if err != nil {
 		s.opts.Logger.Warn("not everything could be recovered", "error", err)
+		s.unfinished = true
 	}
 	if _, err := s.logins.Reconcile(ctx, s.sessions.IDs()); err != nil {
 		s.opts.Logger.Warn("the saved logins could not be put in order", "error", err)
 	}
 	s.handoffs.Recover(ctx)
+	s.approvals.Recover(ctx)
+	s.owners.Recover(ctx)
+	s.sweepViews(ctx)
 	for what, ids := range map[string][]string{"picked up again": found.Reconnected, "closed": found.Closed, "left alone": found.LeftAlone} {
 		if len(ids) > 0 {
 			s.opts.Logger.Info("sessions of an earlier run were "+what, "sessions", ids)

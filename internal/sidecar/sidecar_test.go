@@ -161,8 +161,8 @@ func TestTheWholeWayThroughHTTP(t *testing.T) {
 	}
 	code, begun, _ := r.do("POST", "/session/start", `{"url":"`+site.URL+`"}`)
 	id, _ := begun["session_id"].(string)
-	if live, there := begun["live_view_url"]; code != 200 || begun["ok"] != true || id == "" || !there || live != nil {
-		t.Fatalf("start gave %d %v", code, begun)
+	if live, _ := begun["live_view_url"].(string); code != 200 || begun["ok"] != true || id == "" || !strings.Contains(live, "/live/lnk_") || strings.Contains(live, "#") {
+		t.Fatalf("start gave %d, %v, live view %q", code, begun["error"], live)
 	}
 	first := picture(t, begun)
 	if code, again, _ := r.do("POST", "/session/start", `{}`); code != 409 || again["error"] != "SESSION_ACTIVE" || again["session_id"] != id {

@@ -13,7 +13,10 @@ import (
 // stage shows the sessions to the hand-offs in the words of theirs. The two
 // rooms do not know each other.
 type stage struct {
-	sessions *session.Host // set before anything asks: it needs the hand-offs first
+	// Set before anything asks: they need the hand-offs first.
+	sessions *session.Host
+	presence func(id string) (last time.Time, watching bool)
+	parted   func(id string) // a parked session ended, of which nobody else tells
 }
 
 var _ handoff.Stage = (*stage)(nil)
@@ -35,6 +38,10 @@ func (s *stage) Holds(ctx context.Context, id, by string, conditions []page.Cond
 	return s.sessions.Holds(ctx, id, by, conditions)
 }
 
+func (s *stage) Stale(ctx context.Context, id string) error { return s.sessions.Stale(ctx, id) }
+
+func (s *stage) Generation(id string) (int, error) { return s.sessions.Generation(id) }
+
 func (s *stage) KeepUntil(ctx context.Context, id string, t time.Time) error {
 	return s.sessions.KeepUntil(ctx, id, t)
 }
@@ -49,6 +56,9 @@ func (s *stage) Type(ctx context.Context, id, by string, text secret.Text, key s
 
 func (s *stage) Close(ctx context.Context, id, reason string) (bool, error) {
 	stopped, err := s.sessions.Shut(ctx, id, reason)
+	if err == nil {
+		s.parted(id)
+	}
 	return stopped.ContextSaved, err
 }
 
@@ -58,4 +68,4 @@ func (s *stage) Unpark(ctx context.Context, id, by string) (int, error) {
 	return s.sessions.Unpark(ctx, id, by)
 }
 
-func (s *stage) Presence(id string) (time.Time, bool) { return s.sessions.Presence(id), false }
+func (s *stage) Presence(id string) (time.Time, bool) { return s.presence(id) }

@@ -61,7 +61,10 @@ func (h *Home) Remove(name string) error {
 	if err := h.root.Remove(name); err != nil {
 		return storageError("remove "+name, err)
 	}
-	return storageErrorOrNil("remove "+name, h.syncFolder(path.Dir(name)))
+	h.made("remove "+name, Removed)
+	err := h.syncFolder(path.Dir(name))
+	h.made("remove "+name, FolderKept)
+	return storageErrorOrNil("remove "+name, err)
 }
 
 // RemoveAll removes a file or a folder with all in it. A missing one is fine.
@@ -72,7 +75,9 @@ func (h *Home) RemoveAll(name string) error {
 	if err := h.root.RemoveAll(name); err != nil {
 		return storageError("remove "+name, err)
 	}
+	h.made("remove "+name, Removed)
 	err := h.syncFolder(path.Dir(name))
+	h.made("remove "+name, FolderKept)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -126,7 +131,7 @@ func (h *Home) put(op, name string, data []byte, publish func(temp, name string)
 	if err := h.may(op); err != nil {
 		return err
 	}
-	temp, err := h.writeTemp(data)
+	temp, err := h.writeTemp(op, data)
 	if err != nil {
 		return storageError(op, err)
 	}
@@ -139,10 +144,13 @@ func (h *Home) put(op, name string, data []byte, publish func(temp, name string)
 	if err := publish(temp, name); err != nil {
 		return storageError(op, err)
 	}
-	return storageErrorOrNil(op, h.syncFolder(path.Dir(name)))
+	h.made(op, Named)
+	err = h.syncFolder(path.Dir(name))
+	h.made(op, FolderKept)
+	return storageErrorOrNil(op, err)
 }
 
-func (h *Home) writeTemp(data []byte) (name string, err error) {
+func (h *Home) writeTemp(op string, data []byte) (name string, err error) {
 	folder, err := h.scratchFolder()
 	if err != nil {
 		return "", err
@@ -152,19 +160,12 @@ func (h *Home) writeTemp(data []byte) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = errors.Join(h.write(f, data, true), f.Close())
+	err = errors.Join(h.write(op, f, data, true), f.Close())
 	if err != nil {
 		_ = h.root.Remove(name)
 		return "", err
 	}
 	return name, nil
-}
-
-func writeFile(f *os.File, data []byte, sync bool) error {
-	if _, err := f.Write(data); err != nil || !sync {
-		return err
-	}
-	return f.Sync()
 }
 
 // makeFolder makes dir and what is above it, and makes them durable.

@@ -167,7 +167,7 @@ func TestAFullDiskChangesNothing(t *testing.T) {
 		defer l.Close()
 		must(t, l.Append([]byte(`1`)))
 
-		h.write = func(f *os.File, data []byte, _ bool) error {
+		h.write = func(_ string, f *os.File, data []byte, _ bool) error {
 			_, _ = f.Write(data[:len(data)/2])
 			return &fs.PathError{Op: "write", Path: f.Name(), Err: errno}
 		}
@@ -178,7 +178,7 @@ func TestAFullDiskChangesNothing(t *testing.T) {
 				t.Errorf("%s: %v", op, err)
 			}
 		}
-		h.write = writeFile
+		h.write = h.writeFile
 
 		must(t, l.Append([]byte(`3`)))
 		data, err := h.Read("r")

@@ -24,7 +24,9 @@ func Glance(folder string) (*Home, error) {
 	if err != nil {
 		return nil, openError("look at home "+folder, err)
 	}
-	return &Home{path: folder, root: root, log: slog.New(slog.DiscardHandler), write: writeFile, wary: true}, nil
+	h := &Home{path: folder, root: root, log: slog.New(slog.DiscardHandler), wary: true}
+	h.write = h.writeFile
+	return h, nil
 }
 
 // openRoot opens a folder, and gives its owner's rights back if they were taken:

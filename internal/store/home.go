@@ -34,6 +34,9 @@ type Options struct {
 	// Guard is asked before every change of a file, and its error is the
 	// change's. Tests let a disk die with it, at every write in turn.
 	Guard func(change string) error
+	// Step hears of every step of every change once it is made. Tests end the
+	// process in it, and so at each instant that the files can be left at.
+	Step func(change string, step Step)
 }
 
 // Home is an open home folder. It is safe for concurrent use, and several
@@ -45,9 +48,10 @@ type Home struct {
 	wary  bool // opened by Glance: what lies here may be anybody's
 	locks waiters
 	guard func(change string) error
+	step  func(change string, step Step)
 
 	// write puts bytes into an open file; tests make it fail.
-	write func(f *os.File, data []byte, sync bool) error
+	write func(change string, f *os.File, data []byte, sync bool) error
 
 	mu      sync.Mutex
 	scratch string       // our folder for temp files, made by the first write
@@ -93,7 +97,8 @@ func open(path string, opts *Options, migrations []migration) (_ *Home, err erro
 	if err != nil {
 		return nil, openError(op, err)
 	}
-	h := &Home{path: path, root: root, log: logger, write: writeFile, guard: opts.Guard}
+	h := &Home{path: path, root: root, log: logger, guard: opts.Guard, step: opts.Step}
+	h.write = h.writeFile
 	defer func() {
 		if err != nil {
 			_ = h.Close()

@@ -10,12 +10,16 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
 // writerHome, when set, makes the test binary a writer that is to be killed.
 const writerHome = "TAPIN_STORE_WRITER"
+
+// writerDiesAt is the step at which it ends itself, if at any.
+const writerDiesAt = "TAPIN_STORE_WRITER_DIES_AT"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(writerHome); dir != "" {
@@ -43,7 +47,17 @@ func (r record) whole() bool { return r == newRecord(r.N) }
 // writeForever writes everything the store can write. It prints each number
 // once it is acknowledged.
 func writeForever(dir string) error {
-	h, err := Open(dir, nil)
+	change, step, _ := strings.Cut(os.Getenv(writerDiesAt), "|")
+	came := 0
+	h, err := Open(dir, &Options{Step: func(c string, s Step) {
+		if step == "" || s != Step(step) || !strings.HasPrefix(c, change) {
+			return
+		}
+		if came++; came == 2 {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}})
 	if err != nil {
 		return err
 	}
@@ -160,4 +174,40 @@ func checkAfterKill(t *testing.T, dir string, acked uint64) {
 	if want := strings.Count(string(data), "\n"); count != want || last < acked || !strings.HasSuffix(string(data), "\n") {
 		t.Errorf("%d whole lines of %d, the last is %d, acknowledged was %d", count, want, last, acked)
 	}
+}
+
+// TestAKillAtEachStepLosesNothingThatWasAcknowledged is the same, at each
+// instant in turn at which the files can be left.
+func TestAKillAtEachStepLosesNothingThatWasAcknowledged(t *testing.T) {
+	t.Parallel()
+	dir, acked := t.TempDir(), uint64(0)
+	for _, change := range []string{"write counters/n", "write records/", "append to log.jsonl"} {
+		for _, step := range Steps() {
+			if step == Removed || strings.HasPrefix(change, "append") && (step == Named || step == FolderKept) {
+				continue
+			}
+			acked = dieAt(t, dir, acked, change+"|"+string(step))
+			checkAfterKill(t, dir, acked)
+		}
+	}
+}
+
+// dieAt runs a writer that ends itself at a step, the second time it comes there.
+func dieAt(t *testing.T, dir string, acked uint64, at string) uint64 {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), writerHome+"="+dir, writerDiesAt+"="+at)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err == nil || cmd.ProcessState.ExitCode() != -1 {
+		t.Fatalf("%s: the writer was not killed but ended: %v", at, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		n, err := strconv.ParseUint(strings.TrimSpace(line), 10, 64)
+		if err != nil || n <= acked {
+			t.Errorf("acknowledged %q after %d: %v", line, acked, err)
+		}
+		acked = max(acked, n)
+	}
+	return acked
 }

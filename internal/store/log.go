@@ -176,7 +176,7 @@ func (l *Log) write(line []byte) error {
 		return err
 	}
 	whole := append(append(make([]byte, 0, len(line)+1), line...), '\n')
-	err = l.home.write(l.file, whole, !l.opts.NoSync)
+	err = l.home.write("append to "+l.name, l.file, whole, !l.opts.NoSync)
 	if err != nil {
 		// If this fails as well, the tail is cut before the next line.
 		_ = l.file.Truncate(end)

@@ -3,7 +3,7 @@
 // taken out of history before anything else, and shown to the door once.
 
 /** @typedef {"in" | "waiting" | "expired" | "unknown" | "slow" | "offline"} Standing */
-/** @typedef {{standing: Standing, number?: number, mode?: "drive" | "watch"}} Answer */
+/** @typedef {{standing: Standing, number?: number, mode?: "drive" | "watch", bearer?: string}} Answer */
 
 /** The link of this page. @param {string} path */
 export const linkOf = (path) => path.split("/")[2] ?? "";
@@ -16,6 +16,8 @@ export const linkOf = (path) => path.split("/")[2] ?? "";
 export function takeToken(at, past) {
   const token = new URLSearchParams(at.hash.slice(1)).get("t") ?? "";
   if (at.hash) past.replaceState(null, "", at.pathname);
+  // The link opened once more, in a tab that shows this page already.
+  window.addEventListener("hashchange", () => at.reload(), { once: true });
   return token;
 }
 

@@ -6,7 +6,7 @@
  * @property {() => void} open the door has let us in
  * @property {(message: any) => void} message
  * @property {(frame: ArrayBuffer) => void} frame
- * @property {(why: "lost" | "refused" | "waiting" | "expired" | "crowded") => void} gone
+ * @property {(why: "lost" | "refused" | "waiting" | "expired" | "crowded", said: string) => void} gone
  * @property {(rtt: number) => void} [rtt] */
 
 const pauses = [200, 500, 1000, 2000, 4000];
@@ -43,7 +43,8 @@ export class Line {
     this.ws = ws;
     let heard = false;
     ws.onopen = () => {
-      if (this.bearer) this.send({ t: "auth", bearer: this.bearer });
+      // Also with nothing to show: who is not known by a cookie is told so at once.
+      if (this.bearer !== undefined) this.send({ t: "auth", bearer: this.bearer });
       this.ping = window.setInterval(() => this.beat(), pingMs);
     };
     ws.onmessage = (e) => {
@@ -67,7 +68,7 @@ export class Line {
       this.drop();
       if (this.closed) return;
       const why = /** @type {const} */ ({ 4401: "refused", 4409: "waiting", 4410: "expired", 4429: "crowded" });
-      this.ears.gone(why[/** @type {4401} */ (e.code)] ?? "lost");
+      this.ears.gone(why[/** @type {4401} */ (e.code)] ?? "lost", e.reason);
     };
   }
 

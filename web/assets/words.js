@@ -21,7 +21,16 @@ export function left(ms) {
   return `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`;
 }
 
-/** The same for a screen reader. @param {number} ms */
+/** How long something takes, in words: "2 min", "1 h 5 min". @param {number} ms */
+export function span(ms) {
+  const min = Math.round(Math.max(0, ms) / 60_000);
+  if (min < 1) return "under a minute";
+  if (min < 60) return `${min} min`;
+  if (min < 48 * 60) return min % 60 ? `${Math.floor(min / 60)} h ${min % 60} min` : `${min / 60} h`;
+  return `${Math.round(min / 1440)} days`;
+}
+
+/** How long something still takes, for a screen reader. @param {number} ms */
 export function leftAloud(ms) {
   const min = Math.max(0, Math.ceil(ms / 60_000));
   return min === 1 ? "less than a minute left" : `${min} minutes left`;

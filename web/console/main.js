@@ -8,9 +8,10 @@ import { openSheet } from "../assets/sheet.js";
 import { Line } from "../assets/socket.js";
 import { left, sentence } from "../assets/words.js";
 import { devices, history as past, inbox, logins, sessions } from "./cards.js";
+import { lookups } from "./lookups.js";
 
 const token = takeToken(location, history);
-const tabs = /** @type {const} */ ({ inbox: ["Inbox", inbox], sessions: ["Sessions", sessions], logins: ["Logins", logins], history: ["History", past], devices: ["Devices", devices] });
+const tabs = /** @type {const} */ ({ inbox: ["Inbox", inbox], sessions: ["Sessions", (/** @type {any} */ s, /** @type {number} */ now) => [...sessions(s, now), ...lookups(s, now)]], logins: ["Logins", logins], history: ["History", past], devices: ["Devices", devices] });
 /** What is asked about first. The words say what cannot be undone. @type {Record<string, [title: string, text: string, label: string, tone: "main" | "danger"]>} */
 const asks = {
   done: ["Hand back to the agent?", "Only if it has been dealt with. The agent carries on at once.", "Done", "main"],
@@ -26,7 +27,10 @@ const asks = {
 let tab = /** @type {keyof typeof tabs} */ ("inbox");
 let state = /** @type {any} */ (null);
 let skew = 0, seq = 0, toasts = 0;
-/** Buttons that wait for an answer. @type {Map<number, Element>} */
+/** All hand-offs that were ever told of, and where the older ones begin. @type {Map<string, any>} */
+const told = new Map();
+let older = /** @type {string | null} */ (null);
+/** What waits for an answer: its button, and the session to open then. @type {Map<number, {button: Element, then?: string}>} */
 const waiting = new Map();
 
 const line = new Line("/console/ws", {
@@ -44,25 +48,27 @@ const line = new Line("/console/ws", {
 /** @param {any} m */
 function hear(m) {
   switch (m.t) {
-    case "state": {
-      const older = state?.older ?? [];
-      state = { handoffs: [], approvals: [], sessions: [], logins: [], history: [], todos: [], links: [], devices: [], ...m, older };
+    case "state":
+      state = { handoffs: [], approvals: [], sessions: [], logins: [], history: [], todos: [], links: [], devices: [], troubles: [], ...m };
       if (typeof m.now === "number") skew = m.now - Date.now();
+      for (const h of state.history) told.set(h.id, h);
       return render();
-    }
     case "history":
-      if (!state) return;
-      state.older.push(...m.items);
-      state.more_history = m.more;
-      return render();
+      for (const h of m.items) told.set(h.id, h);
+      older = m.more;
+      return state && render();
     case "open": return goto(m.url);
-    case "note":
-      waiting.get(m.seq)?.removeAttribute("aria-busy");
+    case "note": {
+      const was = waiting.get(m.seq);
+      was?.button.removeAttribute("aria-busy");
       waiting.delete(m.seq);
-      return toast(sentence(m.text));
+      // Who wants to go on with something is taken there.
+      if (m.ok && was?.then) return send({ a: "open", id: was.then }, was.button);
+      return toast(sentence(m.text, m.hint));
+    }
     case "end":
       line.close();
-      return curtain("Signed out", "Run tapin console for a new sign-in.");
+      return curtain("Signed out", "For a new sign-in, run", "tapin console");
   }
 }
 
@@ -78,9 +84,11 @@ function render() {
   count.hidden = n === 0;
   say(count, String(n));
   document.title = n ? `(${n}) tapin` : "tapin";
-  const seen = new Set(state.history.map((/** @type {any} */ h) => h.id));
-  const all = { ...state, history: [...state.history, ...state.older.filter((/** @type {any} */ h) => !seen.has(h.id))] };
-  swap(find("#content"), cards(all, Date.now() + skew));
+  const trouble = find("#trouble");
+  trouble.hidden = state.troubles.length === 0;
+  say(trouble, state.troubles.join(" "));
+  const history = [...told.values()].sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
+  swap(find("#content"), cards({ ...state, history, more_history: older ?? state.more_history }, Date.now() + skew));
 }
 
 /** Puts new cards in place, and leaves open what was open and the focus where it was. @param {HTMLElement} box @param {Node[]} nodes */
@@ -88,7 +96,15 @@ function swap(box, nodes) {
   const open = new Set([...box.querySelectorAll("details[open]")].map((d) => d.getAttribute("data-key")));
   const at = document.activeElement instanceof HTMLElement && box.contains(document.activeElement) ? document.activeElement : null;
   const key = at?.closest("[data-key]")?.getAttribute("data-key"), does = at?.dataset.do;
+  const pictures = new Map([...box.querySelectorAll("img")].map((i) => [i.closest("[data-key]")?.getAttribute("data-key"), i]));
   box.replaceChildren(...nodes);
+  for (const next of box.querySelectorAll("img")) {
+    // The old picture stays until the new one is there.
+    const old = pictures.get(next.closest("[data-key]")?.getAttribute("data-key"));
+    if (!old) continue;
+    if (old.getAttribute("src") !== next.getAttribute("src")) old.src = next.src;
+    next.replaceWith(old);
+  }
   for (const d of box.querySelectorAll("details")) d.open = open.has(d.dataset.key ?? "");
   if (!at) return;
   const card = [...box.querySelectorAll("[data-key]")].find((c) => c.getAttribute("data-key") === key);
@@ -99,26 +115,30 @@ function swap(box, nodes) {
 
 /** @param {HTMLElement} button */
 function act(button) {
-  const { do: a = "", id = "", more = "{}", name } = button.dataset;
-  const args = JSON.parse(more);
-  const send = () => {
-    const n = ++seq;
-    const message = a === "history" ? { t: "do", a, seq: n, before: id } : { t: "do", a, id, seq: n, ...args };
-    if (!line.send(message)) return toast("Not connected. Nothing was done.");
+  const { do: a = "", id = "", more = "{}", name, then } = button.dataset;
+  const wish = a === "history" ? { a, before: id } : { a, id, ...JSON.parse(more) };
+  const does = () => {
+    // The cards may have been drawn anew while the question was open.
     const now = [...document.querySelectorAll("[data-do]")].find((b) => b instanceof HTMLElement && b.dataset.do === a && b.dataset.id === id);
-    if (!now) return;
-    now.setAttribute("aria-busy", "true");
-    waiting.set(n, now);
+    send(wish, now ?? button, then);
   };
   const ask = asks[a];
-  if (!ask) return send();
+  if (!ask) return does();
   const [title, text, label, tone] = ask;
-  openSheet({ name: a, title, from: name, text, dismissed: () => {}, actions: [{ label: "Go back", does: () => {} }, { label, tone, does: send }] });
+  openSheet({ name: a, title, from: name, text, dismissed: () => {}, actions: [{ label: "Go back", does: () => {} }, { label, tone, does }] });
+}
+
+/** @param {object} wish @param {Element} button @param {string} [then] */
+function send(wish, button, then) {
+  const n = ++seq;
+  if (!line.send({ t: "do", seq: n, ...wish })) return toast("Not connected. Nothing was done.");
+  button.setAttribute("aria-busy", "true");
+  waiting.set(n, { button, then });
 }
 
 /** Nobody will answer what was asked on a line that broke. */
 function free() {
-  for (const b of waiting.values()) b.removeAttribute("aria-busy");
+  for (const { button } of waiting.values()) button.removeAttribute("aria-busy");
   waiting.clear();
 }
 
@@ -137,11 +157,11 @@ function toast(text = "") {
   toasts = window.setTimeout(() => { box.classList.remove("shown"); say(box, ""); }, 3200);
 }
 
-/** @param {string} title @param {string} text */
-function curtain(title, text) {
+/** @param {string} title @param {string} text @param {string} [command] */
+function curtain(title, text, command) {
   find("#app").hidden = true;
   find("#curtain").hidden = false;
-  find("#curtain-card").replaceChildren(el("span", { class: "badge" }, icon("lock")), el("h1", {}, title), el("p", {}, text));
+  find("#curtain-card").replaceChildren(el("span", { class: "badge" }, icon("lock")), el("h1", {}, title), el("p", {}, text), ...(command ? [el("code", {}, command)] : []));
 }
 
 /** @param {string} withToken */
@@ -156,7 +176,7 @@ async function enter(withToken) {
     case "slow":
       curtain("One moment", "Too many tries came from here. It goes on by itself in a minute.");
       return void setTimeout(() => enter(""), 60_000);
-    default: return curtain("Sign in", "Run tapin console in a terminal and open the link that it shows.");
+    default: return curtain("Sign in", "Open the link that this shows, in a terminal where tapin runs:", "tapin console");
   }
 }
 

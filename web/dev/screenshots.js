@@ -15,12 +15,18 @@ const laptop = { viewport: { width: 1280, height: 800 } };
 const side = { viewport: { width: 844, height: 390 }, hasTouch: true, isMobile: true };
 
 /** @typedef {import("playwright-core").Page} Page */
-/** @typedef {{name: string, path: string, on?: object, dark?: boolean, both?: boolean, then?: (page: Page) => Promise<unknown>, until?: string}} Shot */
+/** @typedef {{name: string, path: string, on?: object, dark?: boolean, both?: boolean, scene?: string, then?: (page: Page) => Promise<unknown>, until?: string}} Shot */
 
 const live = '[data-bar="you"]';
 const sheet = "dialog.sheet";
 const curtain = "#curtain:not([hidden]) h1";
 const tap = (/** @type {string} */ what) => async (/** @type {Page} */ p) => { await p.locator(what).click(); await p.waitForSelector(sheet); };
+
+/** Goes to a tab of the console, with its first entry open. @param {string} tab */
+const visit = (tab) => async (/** @type {Page} */ p) => {
+  await p.locator(`[data-tab="${tab}"]`).click();
+  if (tab === "history") await p.locator("summary >> nth=0").click();
+};
 
 /** Stands in for the phone's keyboard: the part of the glass that it leaves. @param {Page} p */
 async function keyboardUp(p) {
@@ -62,8 +68,16 @@ const shots = [
   { name: "laptop", path: "wide", on: laptop, both: true, until: live },
   { name: "laptop-watching", path: "watching", on: laptop, until: '[data-bar="watch"]' },
   { name: "laptop-permission", path: "permission", on: laptop, until: sheet },
-  { name: "console", path: "/console", both: true, until: ".ready" },
-  { name: "console-laptop", path: "/console", on: laptop, both: true, until: ".ready" },
+  ...[{ suffix: "", on: phone }, { suffix: "-laptop", on: laptop }].flatMap(({ suffix, on }) => [
+    { name: `console${suffix}`, path: "/console", on, both: true, until: ".ready" },
+    ...["sessions", "logins", "history", "devices"].map((tab) => ({ name: `console-${tab}${suffix}`, path: "/console", on, both: true, until: ".ready", then: visit(tab) })),
+    { name: `console-lookups${suffix}`, path: "/console", on, both: true, until: ".ready", then: async (/** @type {Page} */ p) => { await visit("sessions")(p); await p.locator(".lookups .read").evaluate((e) => e.scrollIntoView()); } },
+    { name: `console-empty${suffix}`, path: "/console", on, both: true, scene: "empty", until: ".ready" },
+    { name: `console-refused${suffix}`, path: "/console", on, both: true, scene: "refused", until: ".badge" },
+    { name: `console-lost${suffix}`, path: "/console", on, scene: "lost", until: "#lost:not([hidden])" },
+    { name: `console-ask${suffix}`, path: "/console", on, both: true, until: ".ready", then: tap('[data-do="abort"] >> nth=0') },
+    { name: `console-note${suffix}`, path: "/console", on, until: ".ready", then: async (/** @type {Page} */ p) => { await p.locator('[data-do="extend"] >> nth=0').click(); await p.waitForSelector("#toast.shown"); } },
+  ]),
 ];
 
 const browser = await launch();
@@ -77,6 +91,8 @@ for (const s of shots) {
     const page = await context.newPage();
     page.on("pageerror", (e) => console.error(`${name}: ${e.message}`));
     page.on("console", (m) => { if (m.type() === "error" && !/WebSocket|status of 4/.test(m.text())) console.error(`${name}: ${m.text()}`); });
+    site.record("console").frames = 0;
+    site.scene.console = /** @type {any} */ (s.scene ?? "full");
     await page.goto(site.url + (s.path.startsWith("/") ? s.path : `/live/${s.path}~${name}#t=secret`));
     if (s.until) await page.waitForSelector(s.until, { state: "attached", timeout: 20_000 });
     if (s.path !== "connecting") await page.waitForTimeout(350);

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { WebSocketServer } from "ws";
-import { consoleState, scenarios } from "./scenarios.js";
+import { consoleState, emptyConsole, scenarios } from "./scenarios.js";
 
 /** The door's own policy, and stricter in one thing: no text becomes markup. */
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
@@ -30,6 +30,8 @@ export async function serve(pictures) {
     if (!records.has(id)) records.set(id, { m: [], ws: null, claims: [], frames: 0, uploads: 0, refused: 0 });
     return /** @type {Heard} */ (records.get(id));
   };
+  /** How the console stands: as it is, empty, refused, or cut off. */
+  const scene = { console: /** @type {"full" | "empty" | "refused" | "lost"} */ ("full") };
   const server = createServer((req, res) => {
     const path = new URL(req.url ?? "/", "http://x").pathname;
     const [, kind, id = "", verb] = path.split("/");
@@ -50,14 +52,14 @@ export async function serve(pictures) {
         }
         const s = scenarios[name];
         record(kind === "console" ? "console" : id).claims.push(JSON.parse(text || "{}"));
-        const status = kind === "console" ? (name === "claim" ? 200 : 404) : s?.claim ?? (s ? 200 : 410);
+        const status = kind === "console" ? (name !== "claim" ? 404 : scene.console === "refused" ? 401 : 200) : s?.claim ?? (s ? 200 : 410);
         send(status, "application/json", JSON.stringify({ ok: status === 200, mode: "drive", number: s?.number }));
       });
       return;
     }
     try {
       if (kind === "live") return send(200, "text/html; charset=utf-8", shell("live"));
-      if (kind === "console" && id === "thumb") return send(200, "image/jpeg", Object.values(pictures)[0].jpegs[0]);
+      if (kind === "console" && (id === "thumb" || id === "shot")) return send(200, "image/jpeg", Object.values(pictures)[0].jpegs[0]);
       if (kind === "console") return send(200, "text/html; charset=utf-8", shell("console"));
       const types = /** @type {{[ext: string]: string}} */ ({ js: "text/javascript", css: "text/css", svg: "image/svg+xml" });
       if (kind === "assets") return send(200, types[path.split(".").pop() ?? ""] ?? "", readFileSync(join(out, path.split("/").slice(3).join("/"))));
@@ -67,7 +69,7 @@ export async function serve(pictures) {
   const sockets = new WebSocketServer({ server });
   sockets.on("connection", (ws, req) => {
     const [, kind, id] = (req.url ?? "").split("/");
-    if (kind === "console") return playConsole(ws, record("console"));
+    if (kind === "console") return playConsole(ws, record("console"), scene.console);
     play(ws, record(id), scenarios[id.split("~")[0]], pictures);
   });
   await new Promise((done) => server.listen(0, "127.0.0.1", () => done(null)));
@@ -75,6 +77,7 @@ export async function serve(pictures) {
   return {
     url: `http://localhost:${address.port}`,
     record,
+    scene,
     close() {
       for (const c of sockets.clients) c.terminate();
       server.close();
@@ -84,15 +87,21 @@ export async function serve(pictures) {
   };
 }
 
-/** @param {import("ws").WebSocket} ws @param {Heard} rec */
-function playConsole(ws, rec) {
+/** @param {import("ws").WebSocket} ws @param {Heard} rec @param {string} scene */
+function playConsole(ws, rec, scene) {
+  if (scene === "refused") return ws.close(4401);
+  if (scene === "lost" && rec.frames++ > 0) return ws.close();
   rec.ws = ws;
-  ws.send(JSON.stringify(consoleState()));
+  ws.send(JSON.stringify(scene === "empty" ? emptyConsole() : consoleState()));
+  if (scene === "lost") setTimeout(() => ws.close(), 200);
   ws.on("message", (data) => {
     const m = JSON.parse(data.toString());
     rec.m.push(m);
     if (m.t === "ping") ws.send(JSON.stringify({ t: "pong", n: m.n }));
-    else if (m.t === "do") ws.send(JSON.stringify({ t: "note", seq: m.seq, ok: true, text: "Done." }));
+    else if (m.a === "history") {
+      ws.send(JSON.stringify({ t: "history", items: [{ ...consoleState().history[0], id: "hof_z", created_at: "2026-01-02T03:04:05Z" }], more: "" }));
+      ws.send(JSON.stringify({ t: "note", seq: m.seq, ok: true, text: "" }));
+    } else if (m.t === "do") ws.send(JSON.stringify({ t: "note", seq: m.seq, ok: true, text: "Done." }));
   });
 }
 
@@ -135,11 +144,12 @@ function play(ws, rec, s, pictures) {
   });
 }
 
-/** @param {Shown} shown @param {number} number @param {number} flags */
-export function frameOf(shown, number, flags) {
+/** @param {Shown} shown @param {number} number @param {number} flags @param {number} [tab] */
+export function frameOf(shown, number, flags, tab = 0) {
   const head = Buffer.alloc(40);
   head.writeUInt8(1, 0);
   head.writeUInt8(flags, 1);
+  head.writeUInt16BE(tab, 2);
   head.writeUInt32BE(number, 4);
   head.writeFloatBE(shown.width, 8);
   head.writeFloatBE(shown.height, 12);

@@ -36,7 +36,7 @@ export class Asker {
   /** @param {any} d */
   dialog(d) {
     const from = `${host(d.origin)} says`;
-    const answer = (/** @type {boolean} */ accept, /** @type {string} */ text = "") => this.act("dialog", d.kind === "prompt" && accept ? { accept, text } : { accept });
+    const answer = (/** @type {boolean} */ accept, /** @type {string} */ text = "") => this.act("dialog", d.kind === "prompt" && accept ? { id: d.id, accept, text } : { id: d.id, accept });
     if (d.kind === "alert") {
       return openSheet({ name: "dialog", title: from, text: d.message, actions: [{ label: "OK", tone: "main", does: () => answer(true) }], dismissed: () => answer(true) });
     }
@@ -76,7 +76,7 @@ export class Asker {
         dismissed: () => this.act("auth"),
         actions: [
           { label: "Cancel", does: () => this.act("auth") },
-          { label: "Sign in", tone: "main", does: (f) => this.act("auth", { username: String(f.get("user") ?? ""), password: String(f.get("password") ?? "") }) },
+          { label: "Sign in", tone: "main", does: (f) => this.act("auth", { origin: q.origin, username: String(f.get("user") ?? ""), password: String(f.get("password") ?? "") }) },
         ],
       });
     }

@@ -87,6 +87,26 @@ export class Ledger {
   }
 
   /**
+   * The edit that tells all of a value again, because nobody can say which of
+   * those before it were heard: it replaces whatever the remote field holds.
+   * @param {string} value @param {[number, number]} selection @param {() => number} nextSeq
+   * @returns {Edit}
+   */
+  retell(value, selection, nextSeq) {
+    const edit = { id: this.id, value, selection, base: null, seq: nextSeq() };
+    this.base = value;
+    this.place = selection.join();
+    this.sent = edit.seq;
+    return edit;
+  }
+
+  /** Gives up what was told and never answered. */
+  renounce() {
+    this.taken = this.sent;
+    this.base = null;
+  }
+
+  /**
    * Takes in what the remote field holds now. Gives the value that the control
    * should show, or null if it should be left as it is.
    * @param {string | undefined} value @param {number | undefined} length where the value is not told

@@ -98,6 +98,25 @@ export class Fields {
     return target === this.active?.control || pickers.has(target.dataset.kind ?? "");
   }
 
+  /**
+   * The line is another: what was told over the old one and not answered may
+   * have been heard or not. For the same hand-off it is told again, whole.
+   * @param {boolean} same
+   */
+  rejoin(same) {
+    for (const entry of this.entries.values()) {
+      if (!entry.text || !entry.ledger.pending) continue;
+      if (!same) entry.ledger.renounce();
+      else if (!(this.composing && entry === this.active)) this.retell(entry);
+    }
+  }
+
+  /** @param {Entry} entry */
+  retell(entry) {
+    const control = /** @type {HTMLInputElement} */ (entry.control);
+    this.ears.send({ t: "edit", ...entry.ledger.retell(control.value, [control.selectionStart ?? 0, control.selectionEnd ?? 0], () => ++this.seq) });
+  }
+
   /** Lets go of everything that was typed. */
   clear() {
     for (const entry of [...this.entries.values()]) this.remove(entry);
@@ -108,6 +127,7 @@ export class Fields {
     const entry = this.entries.get(m.id);
     if (!entry) return;
     const value = entry.ledger.hear(m.masked ? undefined : m.value, m.length, m.seq ?? this.seq);
+    if (entry.field.masked && entry !== this.active && !entry.ledger.pending) return this.forget(entry);
     if (value === null || this.composing && entry === this.active) return;
     this.show(entry, value, m.selection);
   }
@@ -220,12 +240,18 @@ export class Fields {
   lost(entry) {
     this.composing = false;
     if (entry.text) this.tell(entry);
-    if (entry.field.masked) entry.control.value = entry.ledger.forget(Math.max(entry.control.value.length, entry.field.length ?? 0));
+    // A secret that the page has not confirmed is kept until it has: it may have to be told again.
+    if (entry.field.masked && !entry.ledger.pending) this.forget(entry);
     if (this.active !== entry) return;
     this.active = null;
     if (this.steering) return;
     this.ears.send({ t: "blur", id: entry.field.id });
     this.ears.left();
+  }
+
+  /** Lets go of a secret. @param {Entry} entry */
+  forget(entry) {
+    entry.control.value = entry.ledger.forget(Math.max(entry.control.value.length, entry.field.length ?? 0));
   }
 
   /** @param {Entry} entry */

@@ -5,6 +5,7 @@ import { claim, linkOf, takeToken } from "../assets/claim.js";
 import { find } from "../assets/dom.js";
 import { holdable } from "../assets/hold.js";
 import { Line } from "../assets/socket.js";
+import { appClaim, appData, settle } from "../assets/telegram.js";
 import { sentence } from "../assets/words.js";
 import { Chrome } from "./chrome.js";
 import { around } from "./geometry.js";
@@ -13,6 +14,7 @@ import { Picture } from "./picture.js";
 import { screenOf } from "./screen.js";
 import { Stage } from "./stage.js";
 
+const app = appData(location);
 const token = takeToken(location, history);
 const path = `/live/${linkOf(location.pathname)}`;
 
@@ -52,12 +54,18 @@ let sheets = null;
 /** @type {import("./asker.js").Asker | null} */
 let asker = null;
 let lastFields = /** @type {any} */ (null);
+/** The hand-off that was driven over the line before this one, until its fields are told of again. @type {string | null} */
+let before = null;
 let furnishing = false;
 
 const chrome = new Chrome();
+let seenTab = -1;
 const picture = new Picture(find("#picture"), {
   drawn(frame) {
-    if (stage.show(frame, frame.first)) fields?.place(frame);
+    const first = frame.first || frame.tab !== seenTab; // the picture that says so may have given way to a newer one
+    seenTab = frame.tab;
+    if (stage.show(frame, first)) fields?.place(frame);
+    if (first) aimed(); // its fields may have been told of before it was seen
     if (!known.framed) {
       known.framed = true;
       render();
@@ -96,15 +104,17 @@ const line = new Line(`${path}/ws`, {
   },
   frame: (data) => picture.take(data),
   message: hear,
-  gone(why) {
+  gone(why, said) {
     if (known.line === "ended") return;
     stage.hands.cancel();
+    before ??= aim();
     switch (why) {
       case "expired": case "crowded": return end(why);
       // Whoever sits at the same machine is let in without a token.
       case "refused": return void enter("");
       case "waiting":
         known.standing = "waiting";
+        if (/^\d\d$/.test(said)) known.number = Number(said); // the page may have been loaded again
         waitTimer = window.setTimeout(() => line.connect(), 2000);
         break;
       default:
@@ -114,7 +124,7 @@ const line = new Line(`${path}/ws`, {
     }
     render();
   },
-});
+}, { bearer: "" });
 
 /** @param {any} m */
 function hear(m) {
@@ -125,6 +135,10 @@ function hear(m) {
     case "state": return heard(m);
     case "fields":
       lastFields = m;
+      if (before !== null && drives()) {
+        fields?.rejoin(before === aim());
+        before = null;
+      }
       return laid();
     case "caret": return fields?.caret(m);
     case "clip": return void clip(m.text);
@@ -150,6 +164,7 @@ function heard(state) {
     fields?.clear();
     keyboard.input.blur();
   }
+  aimed();
   chrome.counting(state.handoff?.countdown_ms);
   if (asker) asker.update(state);
   else if (state.dialog || state.questions?.length) void furnish(); // a page may wait for an answer before it paints
@@ -207,12 +222,19 @@ async function furnish() {
   }
 }
 
-/** Lays the controls over the fields, and opens a page where they are. */
+/** Lays the controls over the fields. */
 function laid() {
   const { shown } = picture;
   if (!lastFields || !fields) return;
   fields.update(lastFields, shown);
-  const box = shown && around(lastFields.fields.map((/** @type {any} */ f) => fields?.rect(f.id, shown)).filter(Boolean));
+  aimed();
+}
+
+/** Opens a page where its fields are, once they are told of, it is seen, and it is known to be the same. */
+function aimed() {
+  const { shown } = picture;
+  if (!lastFields || !fields || !shown || !known.state?.tabs?.some((/** @type {any} */ t) => t.id === lastFields.tab && t.index === shown.tab)) return;
+  const box = around(lastFields.fields.map((/** @type {any} */ f) => fields?.rect(f.id, shown)).filter(Boolean));
   if (box) stage.aim(box);
 }
 
@@ -235,7 +257,8 @@ function render() {
 /** Claims the link, with its token or as the user of the same machine, and goes on from there. @param {string} withToken */
 async function enter(withToken) {
   clearTimeout(waitTimer);
-  const answer = await claim(path, withToken);
+  const answer = app ? await appClaim(location.pathname, app) : await claim(path, withToken);
+  if (answer.bearer) line.bearer = answer.bearer;
   known.standing = answer.standing;
   known.number = answer.number ?? known.number;
   switch (answer.standing) {
@@ -258,13 +281,31 @@ async function enter(withToken) {
   render();
 }
 
+/** What this device shows where it has no cookie. @returns {Record<string, string>} */
+const shown = () => line.bearer ? { Authorization: `Bearer ${line.bearer}` } : {};
+
+/** @param {string} id */
+async function download(id) {
+  const href = `${path}/download/${encodeURIComponent(id)}`;
+  if (!line.bearer) return save(href, "");
+  try {
+    const res = await fetch(href, { headers: shown() });
+    if (!res.ok) return chrome.toast("That could not be downloaded.");
+    const file = URL.createObjectURL(await res.blob());
+    save(file, known.state?.downloads?.find((/** @type {any} */ d) => d.id === id)?.name ?? "");
+    setTimeout(() => URL.revokeObjectURL(file), 60_000);
+  } catch {
+    chrome.toast("The connection broke. Nothing was downloaded.");
+  }
+}
+
 /** @param {string} id @param {FileList} files */
 async function upload(id, files) {
   const body = new FormData();
   for (const f of files) body.append("file", f, f.name);
   chrome.toast("Uploading…");
   try {
-    const res = await fetch(`${path}/upload?h=${encodeURIComponent(aim())}${id ? `&field=${encodeURIComponent(id)}` : ""}`, { method: "POST", body, credentials: "same-origin" });
+    const res = await fetch(`${path}/upload?h=${encodeURIComponent(aim())}${id ? `&field=${encodeURIComponent(id)}` : ""}`, { method: "POST", body, credentials: "same-origin", headers: shown() });
     const said = res.ok ? null : await res.json().catch(() => null);
     chrome.toast(res.ok ? "Uploaded." : said?.details ?? "That could not be uploaded.");
   } catch {
@@ -355,7 +396,7 @@ const does = {
   more: () => withSheets((s) => s.more(known.state, mayTake(), does)),
   ask: () => withSheets((s) => s.wanted(known.state)),
   tabs: () => withSheets((s) => s.tabsSheet(known.state ?? {}, act)),
-  downloads: () => withSheets((s) => s.downloadsSheet(known.state ?? {}, (id) => save(`${path}/download/${encodeURIComponent(id)}`, ""))),
+  downloads: () => withSheets((s) => s.downloadsSheet(known.state ?? {}, (id) => void download(id))),
   done: () => withSheets((s) => s.confirmDone(done, known.state?.handoff?.attempts > 1)),
   abort: () => withSheets((s) => s.confirm("Abort this hand-off?", "The agent is told that you declined, the login is saved and the browser closes.", "Abort", () => act("abort"))),
   end: () => { act("end"); end("left"); },
@@ -388,5 +429,6 @@ document.documentElement.classList.toggle("mouse", matchMedia("(hover: hover) an
 
 fit();
 render();
-if (token) void enter(token);
+if (app) settle();
+if (app || token) void enter(token);
 else line.connect(); // a page that was loaded again is known by its cookie

@@ -43,7 +43,7 @@ function curtainOf(k) {
       if (k.number === undefined) return { ...ends.moved, text: "Another device has this link. To move it here, open the link in your message once more." };
       return {
         kind: "number", number: k.number, title: "Is this you?",
-        text: "Another device has this link. To move it here, confirm this number in your chat, or run",
+        text: "To open it on this device, confirm this number in your chat or your console, or run",
       };
     case "expired": case "unknown": case "slow": return ends[k.standing];
   }

@@ -150,9 +150,10 @@ test("a wide page opens on a phone large enough to read, where its fields are", 
   assert.ok(box && box.x >= stage.x && box.x + box.width <= stage.x + stage.width);
   // A page whose form stands at its side, on another tab.
   const fields = shown["signin-wide"].fields.map((f) => ({ ...f, x: 20 }));
-  s.heard.ws?.send(frameOf(shown["signin-wide"], 50, 2));
-  await s.until(() => s.sent("ack").at(-1)?.number === 50);
+  // Its fields are told of before it is seen.
   s.say({ t: "fields", tab: "t2", n: 2, focus: null, fields });
+  s.heard.ws?.send(frameOf(shown["signin-wide"], 50, 2, 1));
+  await s.until(() => s.sent("ack").at(-1)?.number === 50);
   await s.page.waitForFunction(() => {
     const r = /** @type {Element} */ (document.querySelector('#fields [data-kind="password"]')).getBoundingClientRect();
     return r.left >= 0 && r.right <= innerWidth;

@@ -20,6 +20,30 @@ type Processes struct {
 // ProcessesOf finds them by the browser's name, which both command lines carry.
 func ProcessesOf(t *testing.T, id string) Processes {
 	t.Helper()
+	p, parents := find(id)
+	if p.Holder == 0 || p.Browser == 0 {
+		t.Fatalf("the processes of %s were not found: %+v", id, p)
+	}
+	for pid := range parents {
+		for up := pid; up > 1; up = parents[up] {
+			if up == p.Holder {
+				p.All = append(p.All, pid)
+				break
+			}
+		}
+	}
+	return p
+}
+
+// BrowserOf is the browser's process, 0 while there is none.
+func BrowserOf(id string) int {
+	p, _ := find(id)
+	return p.Browser
+}
+
+// find looks through the process list for a holder and its browser, and tells
+// everybody's parents.
+func find(id string) (Processes, map[int]int) {
 	parents := map[int]int{}
 	var p Processes
 	entries, _ := filepath.Glob("/proc/[0-9]*")
@@ -40,18 +64,7 @@ func ProcessesOf(t *testing.T, id string) Processes {
 			p.Browser = pid
 		}
 	}
-	if p.Holder == 0 || p.Browser == 0 {
-		t.Fatalf("the processes of %s were not found: %+v", id, p)
-	}
-	for pid := range parents {
-		for up := pid; up > 1; up = parents[up] {
-			if up == p.Holder {
-				p.All = append(p.All, pid)
-				break
-			}
-		}
-	}
-	return p
+	return p, parents
 }
 
 // Alive are those that still run; a zombie does not.

@@ -25,6 +25,8 @@ type Subject struct {
 	Sever func(browser.Instance)
 	// Canary is a secret of the subject's configuration that no error may hold.
 	Canary string
+	// Guarded says that the provider enforces the network policy.
+	Guarded bool
 }
 
 // Run proves a provider. Each test gets a subject of its own.
@@ -195,10 +197,10 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 		}
 		// Where the provider enforces it, it holds from now on, also for what was open.
 		status := tab.Eval(ctx, t, "fetch('/').then(r => r.status, () => 0)")
-		if inst.Exclusive() != (status == "403" || status == "0") {
+		if s.Guarded != (status == "403" || status == "0") {
 			t.Fatalf("a request under the new policy got %s", status)
 		}
-		if _, err := inst.LiveViewURL(ctx); err != nil {
+		if _, err := inst.LiveViewURL(ctx, string(tab.Target)); err != nil {
 			t.Fatal(err)
 		}
 	})

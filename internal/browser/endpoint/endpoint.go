@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -161,7 +162,17 @@ func (p *Provider) connect(ctx context.Context, ref browser.Ref) (*instance, err
 	if err != nil {
 		return nil, err
 	}
-	return &instance{conn: cdp.New(transport, nil), ref: ref}, nil
+	return &instance{conn: cdp.New(transport, nil), ref: ref, here: isHere(ws)}, nil
+}
+
+// isHere reports whether an address is on this machine.
+func isHere(ws secret.Text) bool {
+	u, err := url.Parse(ws.Reveal())
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // socket is the address of the browser's WebSocket, asked for anew each time:

@@ -15,11 +15,15 @@ import (
 	"tapin/internal/secret"
 )
 
-var _ browser.Instance = (*instance)(nil)
+var (
+	_ browser.Instance = (*instance)(nil)
+	_ browser.Distant  = (*instance)(nil)
+)
 
 type instance struct {
 	conn *cdp.Conn
 	ref  browser.Ref
+	here bool // the endpoint is on this machine
 }
 
 func (i *instance) Ref() browser.Ref { return i.ref }
@@ -27,7 +31,9 @@ func (i *instance) Conn() *cdp.Conn  { return i.conn }
 func (i *instance) Exclusive() bool  { return false }
 
 // LiveViewURL is empty: an endpoint has none that we know of.
-func (i *instance) LiveViewURL(context.Context) (secret.Text, error) { return secret.Text{}, nil }
+func (i *instance) LiveViewURL(context.Context, string) (secret.Text, error) {
+	return secret.Text{}, nil
+}
 
 // KeepUntil has no effect: the life of the browser there is not ours to bound.
 func (i *instance) KeepUntil(context.Context, time.Time) error { return nil }
@@ -35,6 +41,10 @@ func (i *instance) KeepUntil(context.Context, time.Time) error { return nil }
 // SetPolicy has no effect on the connections of a browser elsewhere; what can
 // be checked from here is checked at the door.
 func (i *instance) SetPolicy(context.Context, egress.Policy) error { return nil }
+
+// Distant is true unless the endpoint is on this machine: then a file of ours
+// has the same name there.
+func (i *instance) Distant() bool { return !i.here }
 
 func (i *instance) Release() error { return i.conn.Close() }
 

@@ -30,7 +30,9 @@ func (i *instance) Conn() *cdp.Conn  { return i.conn }
 func (i *instance) Exclusive() bool  { return true }
 
 // LiveViewURL is empty: tapin's own live view serves local browsers.
-func (i *instance) LiveViewURL(context.Context) (secret.Text, error) { return secret.Text{}, nil }
+func (i *instance) LiveViewURL(context.Context, string) (secret.Text, error) {
+	return secret.Text{}, nil
+}
 
 func (i *instance) KeepUntil(ctx context.Context, t time.Time) error {
 	return fault.Wrap(fault.BrowserLost, "keep the browser", i.client.KeepUntil(ctx, t))

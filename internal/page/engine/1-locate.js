@@ -359,6 +359,16 @@
   }
   tapin.badLocator = badLocator
 
+  // called is what a person would call a kept element: what it is and what it
+  // says, never what was typed into it.
+  const plainly = { textbox: 'field', searchbox: 'field', spinbutton: 'field', combobox: 'list', listbox: 'list', img: 'picture', '': 'element' }
+  tapin.called = ({ id }) => {
+    const el = tapin.kept(id)
+    if (!el) return null
+    const role = roleOf(el)
+    return { is: plainly[role] ?? role, says: nameOf(el).slice(0, 80) }
+  }
+
   // describe names an element as a developer would, without anything typed into it.
   tapin.describe = el => {
     let out = el.localName

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -141,9 +142,10 @@ func (w *world) handler() http.Handler {
 			_, _ = io.WriteString(out, body(out, w.rows[n]))
 		}
 	}
-	mux.HandleFunc("GET /driver", func(out http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /driver", func(out http.ResponseWriter, in *http.Request) {
 		out.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = io.WriteString(out, w.driver())
+		only := in.URL.Query()["row"]
+		_, _ = io.WriteString(out, w.driver(func(r *row) bool { return len(only) == 0 || slices.Contains(only, strconv.Itoa(r.n)) }))
 	})
 	mux.HandleFunc("GET /gate", func(_ http.ResponseWriter, in *http.Request) {
 		select {
@@ -204,18 +206,13 @@ func (w *world) file(out http.ResponseWriter, in *http.Request, at string) {
 // driver is the page that opens all others once the gate is open: frames in
 // itself, and windows where a frame will not do. Windows and not tabs: a hidden
 // page loads no media and prepares no next page.
-func (w *world) driver() string {
+func (w *world) driver(wanted func(*row) bool) string {
 	var frames, windows []string
 	for _, r := range w.rows {
-		at := fmt.Sprintf("/vector/%d", r.n)
-		switch {
-		case r.skip != "":
+		if r.skip != "" || !wanted(r) {
 			continue
-		case r.html != "":
-			at = fmt.Sprintf("/document/%d", r.n)
-		case r.pair:
-			at = r.fill.Replace("http://@HOST@" + at)
 		}
+		at := r.page()
 		if r.window {
 			windows = append(windows, strconv.Quote(at))
 		} else {
@@ -229,6 +226,18 @@ fetch("/gate").then(() => {
 	document.title = "driven"
 })
 </script>`, strings.Join(frames, ","), strings.Join(windows, ","))
+}
+
+// page is the vector's own page on the site, or behind the name it is about.
+func (r *row) page() string {
+	at := fmt.Sprintf("/vector/%d", r.n)
+	switch {
+	case r.html != "":
+		return fmt.Sprintf("/document/%d", r.n)
+	case r.pair:
+		return r.fill.Replace("http://@HOST@" + at)
+	}
+	return at
 }
 
 // vectorPage begins every vector's page.

@@ -17,7 +17,6 @@ type vector struct {
 	window bool              // needs a window of its own, a frame will not do
 	blind  bool              // the page never learns the outcome
 	never  string            // why the browser opens no connection even when it may
-	moody  bool              // the browser may leave it: the machine is too busy, or other frames have used up its quota
 
 	host string // how the canary is spelled; empty means both loopback addresses in turn
 	via  string // the canary's address; empty means 127.0.0.1
@@ -47,7 +46,7 @@ var requests = []vector{
 	{name: "fetch POST redirected by 307", js: `return fetch("/redirect/307/@ROW@", {method: "POST", body: "a=1"})`},
 	{name: "fetch POST redirected by 308", js: `return fetch("/redirect/308/@ROW@", {method: "POST", body: "a=1"})`},
 	{name: "fetch redirected from https", js: `return fetch("@SECURE@/redirect/302/@ROW@?s=https")`},
-	{name: "fetch later", js: `fetchLater("https://@HOST@/", {activateAfter: 0})`, blind: true, moody: true},
+	{name: "fetch later", js: `fetchLater("https://@HOST@/", {activateAfter: 0})`, blind: true, window: true},
 	{name: "XMLHttpRequest", js: `return new Promise(r => { const x = new XMLHttpRequest; x.onloadend = r; x.open("GET", "http://@HOST@/"); x.send() })`},
 	{name: "synchronous XMLHttpRequest", js: `const x = new XMLHttpRequest; x.open("POST", "http://@HOST@/", false); x.send("a")`},
 	{name: "sendBeacon", js: `navigator.sendBeacon("http://@HOST@/", "a")`, blind: true},
@@ -169,7 +168,7 @@ var departures = []vector{
 	{name: "icon", html: `<link rel="icon" href="http://@HOST@/a.png">`},
 	{name: "manifest", html: `<link rel="manifest" href="http://@HOST@/a.json">`, never: privately},
 	{name: "speculative prefetch", js: `rules('{"prefetch":[{"source":"list","urls":["http://@HOST@/"]}]}')`},
-	{name: "speculative prerender", js: `rules('{"prerender":[{"source":"list","urls":["http://@HOST@/"]}]}')`, moody: true},
+	{name: "speculative prerender", js: `rules('{"prerender":[{"source":"list","urls":["http://@HOST@/"]}]}')`, window: true},
 	{name: "federated login", js: `return navigator.credentials.get({identity: {providers: [{configURL: "https://@HOST@/a.json", clientId: "a"}]}})`},
 	{name: "source view opened by a page", js: `location = "view-source:http://@HOST@/"`, never: notForPages},
 	{name: "file opened by a page", js: `location = "file://@HOST@/etc/hostname"`, never: notForPages},

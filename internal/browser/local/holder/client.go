@@ -28,7 +28,7 @@ type Client struct {
 
 	mu      sync.Mutex
 	nextRef int64
-	waiting map[int64]chan error
+	waiting map[int64]chan reply
 	over    error
 }
 
@@ -50,7 +50,7 @@ func Connect(ctx context.Context, dir, mark string, epoch uint64) (*Client, erro
 	if err != nil {
 		return nil, fault.New(fault.BrowserLost, "connect", "the browser's holder does not answer")
 	}
-	c := &Client{conn: conn, in: bufio.NewReaderSize(conn, 256<<10), waiting: map[int64]chan error{}}
+	c := &Client{conn: conn, in: bufio.NewReaderSize(conn, 256<<10), waiting: map[int64]chan reply{}}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	err = c.greet(mark, epoch)
 	if !stop() && err == nil {
@@ -157,25 +157,46 @@ func (c *Client) Close() error {
 
 // SetPolicy replaces the network policy; the holder keeps the last good one.
 func (c *Client) SetPolicy(ctx context.Context, p egress.Policy) error {
-	return c.request(ctx, request{Op: opPolicy, Policy: &p})
+	_, err := c.request(ctx, request{Op: opPolicy, Policy: &p})
+	return err
 }
 
 // KeepUntil moves the time at which browser and holder end by themselves.
 func (c *Client) KeepUntil(ctx context.Context, t time.Time) error {
-	return c.request(ctx, request{Op: opKeepUntil, KeepUntil: t})
+	_, err := c.request(ctx, request{Op: opKeepUntil, KeepUntil: t})
+	return err
 }
 
 // End ends the browser and returns when no process and no folder is left.
 func (c *Client) End(ctx context.Context) error {
-	return c.request(ctx, request{Op: opEnd})
+	_, err := c.request(ctx, request{Op: opEnd})
+	return err
 }
 
-func (c *Client) request(ctx context.Context, req request) error {
-	answered := make(chan error, 1)
+// OpenLane makes a guarded way to the network for one context of the browser.
+func (c *Client) OpenLane(ctx context.Context) (Lane, error) {
+	got, err := c.request(ctx, request{Op: opLane})
+	if err == nil && got.Lane == nil {
+		err = errors.New("the browser's holder knows no lanes")
+	}
+	if err != nil {
+		return Lane{}, err
+	}
+	return *got.Lane, nil
+}
+
+// CloseLane ends a lane and every connection on it. One that is gone is no error.
+func (c *Client) CloseLane(ctx context.Context, id string) error {
+	_, err := c.request(ctx, request{Op: opCloseLane, Lane: id})
+	return err
+}
+
+func (c *Client) request(ctx context.Context, req request) (reply, error) {
+	answered := make(chan reply, 1)
 	c.mu.Lock()
 	if c.over != nil {
 		c.mu.Unlock()
-		return c.over
+		return reply{}, c.over
 	}
 	c.nextRef++
 	req.Ref = c.nextRef
@@ -187,8 +208,8 @@ func (c *Client) request(ctx context.Context, req request) error {
 	}
 	if err == nil {
 		select {
-		case err = <-answered:
-			return err
+		case got, ok := <-answered:
+			return got, c.verdict(got, ok)
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -196,7 +217,20 @@ func (c *Client) request(ctx context.Context, req request) error {
 	c.mu.Lock()
 	delete(c.waiting, req.Ref)
 	c.mu.Unlock()
-	return err
+	return reply{}, err
+}
+
+// verdict is what an answer says; without one the holder is gone.
+func (c *Client) verdict(got reply, answered bool) error {
+	if !answered {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.over
+	}
+	if got.Error != "" {
+		return errors.New(got.Error)
+	}
+	return nil
 }
 
 func (c *Client) settle(a reply) {
@@ -204,14 +238,9 @@ func (c *Client) settle(a reply) {
 	ch := c.waiting[a.Ref]
 	delete(c.waiting, a.Ref)
 	c.mu.Unlock()
-	if ch == nil {
-		return
+	if ch != nil {
+		ch <- a
 	}
-	if a.Error != "" {
-		ch <- errors.New(a.Error)
-		return
-	}
-	ch <- nil
 }
 
 // fail ends every request that waits.
@@ -222,7 +251,7 @@ func (c *Client) fail(cause error) {
 		c.over = cause
 	}
 	for ref, ch := range c.waiting {
-		ch <- c.over
+		close(ch)
 		delete(c.waiting, ref)
 	}
 }

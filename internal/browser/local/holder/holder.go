@@ -56,7 +56,7 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, opts *Options) error
 type holder struct {
 	cfg      Config
 	browser  *process
-	proxy    *egress.Proxy
+	lanes    lanes
 	listener net.Listener
 	ended    chan struct{} // closed when the end was asked for
 	endOnce  sync.Once
@@ -87,34 +87,30 @@ func start(cfg Config, opts *Options) (*holder, error) {
 		opts = &Options{}
 	}
 	h := &holder{cfg: cfg, table: newTable(), ended: make(chan struct{}), ownID: ownIDs, keepUntil: cfg.KeepUntil}
-
-	guard := &egress.ProxyOptions{Resolver: opts.Resolver, OnBlock: h.blocked, OnFailure: h.failed}
+	h.lanes = lanes{resolver: opts.Resolver, onBlock: h.blocked, onFailure: h.failed, open: map[string]*egress.Proxy{}}
 	if cfg.Upstream != "" {
 		up, err := egress.ParseUpstream(secret.New(cfg.Upstream))
 		if err != nil {
 			return nil, err
 		}
-		guard.Upstream = up
+		h.lanes.upstream = up
 	}
-	h.proxy = egress.NewProxy(guard)
-	if err := h.proxy.SetPolicy(cfg.Policy); err != nil {
+	if err := h.lanes.setPolicy(cfg.Policy); err != nil {
 		return nil, err
 	}
-	proxyAt, err := net.Listen("tcp", "127.0.0.1:0")
+	proxyAt, err := h.lanes.add("")
 	if err != nil {
-		return nil, fmt.Errorf("the network guard cannot listen: %w", err)
+		return nil, err
 	}
-	go func() { _ = h.proxy.Serve(private{proxyAt}) }()
-
-	h.browser, err = launch(cfg, proxyAt.Addr().String())
+	h.browser, err = launch(cfg, proxyAt)
 	if err != nil {
-		_ = h.closeProxy()
+		_ = h.lanes.closeAll()
 		return nil, err
 	}
 	h.listener, err = listen(cfg.Dir)
 	if err != nil {
 		h.browser.end()
-		_ = h.closeProxy()
+		_ = h.lanes.closeAll()
 		return nil, err
 	}
 	return h, nil
@@ -191,7 +187,7 @@ wait:
 	h.browser.end()
 	<-pumped
 	_ = h.listener.Close()
-	err := errors.Join(h.closeProxy(), os.RemoveAll(h.cfg.Dir))
+	err := errors.Join(h.lanes.closeAll(), os.RemoveAll(h.cfg.Dir))
 	h.dismiss("it was ended")
 	h.goodbye()
 	return err
@@ -226,12 +222,6 @@ func (h *holder) dismiss(cause string) {
 		h.client.out.push(frameLost, payload)
 		h.client.out.close()
 	}
-}
-
-func (h *holder) closeProxy() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	return h.proxy.Close(ctx)
 }
 
 // pump drains the browser's pipe for as long as it lives, client or not.

@@ -81,6 +81,8 @@ const (
 	opPolicy    = "policy"
 	opKeepUntil = "keep_until"
 	opEnd       = "end"
+	opLane      = "lane"
+	opCloseLane = "close_lane"
 )
 
 type request struct {
@@ -88,11 +90,20 @@ type request struct {
 	Op        string         `json:"op"`
 	Policy    *egress.Policy `json:"policy,omitempty"`
 	KeepUntil time.Time      `json:"keep_until,omitzero"`
+	Lane      string         `json:"lane,omitempty"`
 }
 
 type reply struct {
 	Ref   int64  `json:"ref"`
 	Error string `json:"error,omitempty"`
+	Lane  *Lane  `json:"lane,omitempty"`
+}
+
+// Lane is a guarded way to the network of its own, for one of several contexts
+// of a browser. What the guard refuses on it carries its ID.
+type Lane struct {
+	ID    string `json:"id"`
+	Proxy string `json:"proxy"` // the address that the browser is told
 }
 
 type lost struct {

@@ -131,14 +131,15 @@ func (h *holder) note(c *client, raw []byte) bool {
 }
 
 func (h *holder) request(c *client, req request) bool {
-	answer := func(err error) {
-		a := reply{Ref: req.Ref}
+	send := func(a reply, err error) {
+		a.Ref = req.Ref
 		if err != nil {
 			a.Error = err.Error()
 		}
 		payload, _ := json.Marshal(a)
 		c.out.push(frameAnswer, payload)
 	}
+	answer := func(err error) { send(reply{}, err) }
 	h.mu.Lock()
 	if h.client != c {
 		h.mu.Unlock()
@@ -167,6 +168,12 @@ func (h *holder) request(c *client, req request) bool {
 	case req.Op == opEnd:
 		// Answered when nothing is left, not when it begins.
 		h.endOnce.Do(func() { close(h.ended) })
+	case req.Op == opLane:
+		made, err := h.lanes.another()
+		send(reply{Lane: made}, err)
+	case req.Op == opCloseLane:
+		// Its connections take a moment to end; other requests do not wait.
+		h.clients.Go(func() { h.lanes.shut(req.Lane); answer(nil) })
 	default:
 		answer(fmt.Errorf("the request %q cannot be understood", req.Op))
 	}
@@ -181,7 +188,7 @@ func (h *holder) setPolicy(c *client, p egress.Policy) error {
 	if c.fenced() {
 		return errors.New("another sidecar has taken over")
 	}
-	return h.proxy.SetPolicy(p)
+	return h.lanes.setPolicy(p)
 }
 
 // fenced reports whether the client's time is over.

@@ -1,4 +1,4 @@
-package liveview
+package origin
 
 import (
 	"sync"
@@ -8,9 +8,9 @@ import (
 // maxCounted bounds how many addresses are told apart; those beyond share one count.
 const maxCounted = 4096
 
-// limit counts by name, and starts over after each span. It is safe for
+// Limit counts by name, and starts over after each span. It is safe for
 // concurrent use.
-type limit struct {
+type Limit struct {
 	most int
 	span time.Duration
 
@@ -19,12 +19,13 @@ type limit struct {
 	counts map[string]int
 }
 
-func newLimit(most int, span time.Duration) *limit {
-	return &limit{most: most, span: span, counts: map[string]int{}}
+// NewLimit allows so many of each name in a span.
+func NewLimit(most int, span time.Duration) *Limit {
+	return &Limit{most: most, span: span, counts: map[string]int{}}
 }
 
-// allow counts one more, and reports whether that is still within the limit.
-func (l *limit) allow(name string, now time.Time) bool {
+// Allow counts one more, and reports whether that is still within the limit.
+func (l *Limit) Allow(name string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now.Sub(l.since) >= l.span {

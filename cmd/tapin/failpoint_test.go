@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"sync"
+	"syscall"
+
+	"tapin/internal/store"
+)
+
+// failpointFile is how a test tells the processes that it starts which file
+// arms them. The program that people have looks for neither: see run.
+const failpointFile = "TAPIN_TEST_FAILPOINT"
+
+// failpoint is an instant at which a process ends itself: the nth time that a
+// step of a change of such a file was made.
+type failpoint struct {
+	Change string     `json:"change"` // as said by general
+	Step   store.Step `json:"step"`
+	Nth    int        `json:"nth"`
+	Round  int        `json:"round"` // tells one arming from the next
+}
+
+func (f failpoint) String() string { return f.Change + ", " + string(f.Step) }
+
+// names are what is different in every round.
+var names = regexp.MustCompile(`_[0-9a-z]{16,}(-\d+)?|\d{4}-\d\d-\d\d|\d{6,}`)
+
+// general is a change as it is in every round: ids and numbers are stars.
+func general(change string) string { return names.ReplaceAllString(change, "*") }
+
+// dieWhenTold is what a process under test does after each step of each write:
+// it looks whether this one is to be its last. The kill comes from itself, in
+// the middle of the call, and no line of it is run after that.
+func dieWhenTold() func(string, store.Step) {
+	file := os.Getenv(failpointFile)
+	if file == "" {
+		return nil
+	}
+	var mu sync.Mutex
+	var armed failpoint
+	left := 0
+	return func(change string, step store.Step) {
+		change = general(change)
+		trace(file, change)
+		raw, err := os.ReadFile(file)
+		var f failpoint
+		if err != nil || json.Unmarshal(raw, &f) != nil || f.Change != change || f.Step != step {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if f != armed {
+			armed, left = f, f.Nth
+		}
+		if left--; left > 0 {
+			return
+		}
+		// Of several processes one dies of it.
+		if os.Rename(file, struck(file)) == nil {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+}
+
+// struck is what an armed file is called once somebody has died of it.
+func struck(file string) string { return file + ".struck" }
+
+// trace notes a step where somebody wants to know what is written at all.
+func trace(file, change string) {
+	f, err := os.OpenFile(traceOf(file), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	_, _ = f.WriteString(change + "\n")
+	_ = f.Close()
+}
+
+func traceOf(file string) string { return file + ".trace" }

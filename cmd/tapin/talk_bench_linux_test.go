@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tapin/internal/chat/telegram/bottest"
+)
+
+// BenchmarkTalk measures what an owner waits for, with a Bot API on this
+// machine: from a text to its characters in the field, from the start of a
+// hand-off to its message, from "screenshot" to the photo.
+func BenchmarkTalk(b *testing.B) {
+	k := newTalk(b)
+	k.up()
+	k.must("agent", "POST", "/session/start", map[string]any{"url": k.site.URL + "/bench", "screenshot": false})
+
+	b.Run("announcement", func(b *testing.B) {
+		report(b, func(i int) time.Duration {
+			began := time.Now()
+			id := k.handsOver(map[string]any{"reason": "login", "task": fmt.Sprintf("measure %d", i)})
+			m := k.reads(fmt.Sprintf("trying to measure %d on", i))
+			k.must("agent", "POST", "/handoff/"+id+"/cancel", map[string]any{})
+			time.Sleep(1100 * time.Millisecond) // a chat takes one message a second in the long run
+			return m.At.Sub(began)
+		})
+	})
+	k.handsOver(map[string]any{"reason": "login", "task": "hold still", "timeout_ms": 3_600_000})
+	k.reads("trying to hold still on")
+	b.Run("relay", func(b *testing.B) {
+		report(b, func(i int) time.Duration {
+			mark := fmt.Sprintf("[%d/%d]", b.N, i)
+			began := time.Now()
+			k.bot.Say(theOwner, "type: "+mark, 0)
+			for {
+				if _, value := k.site.field(); strings.Contains(value, mark) {
+					return time.Since(began)
+				}
+				if time.Since(began) > 20*time.Second {
+					b.Fatal("it was never typed")
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+	})
+	b.Run("screenshot", func(b *testing.B) {
+		report(b, func(int) time.Duration {
+			began := time.Now()
+			asked := k.bot.Say(theOwner, "screenshot", 0)
+			m := k.sees("a photo", func(m bottest.Message) bool { return m.ID > asked && len(m.Photo) > 0 })
+			return m.At.Sub(began)
+		})
+	})
+}
+
+// report measures one thing again and again, and tells median and p95.
+func report(b *testing.B, once func(i int) time.Duration) {
+	var took []time.Duration
+	for i := 0; b.Loop(); i++ {
+		took = append(took, once(i))
+	}
+	slices.Sort(took)
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	b.ReportMetric(ms(took[len(took)/2]), "p50_ms")
+	b.ReportMetric(ms(took[len(took)*95/100]), "p95_ms")
+}

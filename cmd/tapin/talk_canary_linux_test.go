@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf16"
+)
+
+// absent checks that words are nowhere that tapin keeps or tells anything: not
+// in its home, not in the chat, not in what the agent or the owner can read.
+// Nor are they there in another form.
+func (k *talk) absent(words ...string) {
+	k.t.Helper()
+	places := map[string]string{"the updates": k.bot.Pending()}
+	for _, m := range k.bot.Chat(theOwner) {
+		places[fmt.Sprintf("message %d", m.ID)] = m.Text
+	}
+	for _, who := range []string{"agent", "owner"} {
+		for _, path := range []string{"/journal?recent=1000", "/handoffs", "/inbox", "/todos", "/session/status", "/sessions", "/contexts"} {
+			raw, err := json.Marshal(k.must(who, "GET", path, nil).body)
+			if err != nil {
+				k.t.Fatal(err)
+			}
+			places[who+" "+path] = string(raw)
+		}
+		events := k.events(who)
+		if !strings.Contains(events, "handoff.started") {
+			k.t.Errorf("the %s hears of nothing: %.200q", who, events)
+		}
+		places[who+" /events"] = events
+	}
+	_ = filepath.WalkDir(k.home, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == "run" {
+			return fs.SkipDir // the browser's own
+		}
+		if err == nil && d.Type().IsRegular() {
+			raw, _ := os.ReadFile(path)
+			places[path] = string(raw)
+		}
+		return nil
+	})
+	for _, w := range words {
+		for form, text := range forms(w) {
+			for place, all := range places {
+				if strings.Contains(all, text) {
+					k.t.Errorf("%s is in %s, %s", w, place, form)
+				}
+			}
+		}
+	}
+	if len(places) < 30 {
+		k.t.Errorf("only %d places were looked at", len(places))
+	}
+}
+
+// forms are how a text may look.
+func forms(text string) map[string]string {
+	escaped, _ := json.Marshal(text) // a text always encodes
+	var percent, numbers strings.Builder
+	for i := range len(text) {
+		fmt.Fprintf(&percent, "%%%02X", text[i])
+	}
+	var little, big []byte
+	for _, u := range utf16.Encode([]rune(text)) {
+		fmt.Fprintf(&numbers, `\u%04x`, u)
+		little, big = append(little, byte(u), byte(u>>8)), append(big, byte(u>>8), byte(u)) //nolint:gosec // its bytes
+	}
+	all := map[string]string{
+		"as it is": text, "in JSON": string(escaped[1 : len(escaped)-1]), "in JSON's numbers": numbers.String(),
+		"percent-encoded": percent.String(), "as of a form": url.QueryEscape(text), "as of a path": url.PathEscape(text),
+		"in UTF-16LE": string(little), "in UTF-16BE": string(big),
+	}
+	// In the middle of something base64 is moved by what stands before, and both
+	// ends are spoiled.
+	for shift := range 3 {
+		whole := base64.StdEncoding.EncodeToString(append(make([]byte, shift), text...))
+		part := whole[(shift*8+5)/6 : (shift+len(text))*8/6]
+		all[fmt.Sprintf("in base64 moved by %d", shift)] = part
+		all[fmt.Sprintf("in the other base64 moved by %d", shift)] = strings.NewReplacer("+", "-", "/", "_").Replace(part)
+	}
+	return all
+}
+
+// events is the feed, from the oldest event to the newest one of now, as a
+// reader gets it over HTTP.
+func (k *talk) events(who string) string {
+	k.t.Helper()
+	newest := k.stream(who, "/events")
+	_ = newest.Body.Close()
+	last := newest.Header.Get("Last-Event-ID")
+	if last == "" || last == "0" {
+		return ""
+	}
+	feed := k.stream(who, "/events?after=0")
+	defer func() { _ = feed.Body.Close() }()
+	var all strings.Builder
+	lines, reached := bufio.NewReader(feed.Body), false
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			k.t.Fatalf("the feed ends before %s: %v", last, err)
+		}
+		all.WriteString(line)
+		if reached = reached || line == "id: "+last+"\n"; reached && line == "\n" {
+			return all.String()
+		}
+	}
+}
+
+func (k *talk) stream(who, path string) *http.Response {
+	k.t.Helper()
+	address, err := os.ReadFile(filepath.Join(k.home, "control.addr"))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	token, err := os.ReadFile(filepath.Join(k.home, who+".token"))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	k.t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+strings.TrimSpace(string(address))+path, nil)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	req.Close = true
+	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		k.t.Fatalf("%s %s: %d", who, path, resp.StatusCode)
+	}
+	return resp
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"tapin/internal/chat"
+)
+
+// orphans kills the sidecar of a session that was last used long ago, and waits
+// for the next one. Whoever works on it is told only if it took over five
+// seconds.
+func (k *talk) orphans(session string) {
+	k.t.Helper()
+	daemon, before, told := k.pids("daemon")[0], k.pids("sidecar"), k.counted(chat.BackInAMoment)
+	// The daemon must not be quicker than the passing of five minutes.
+	k.signal(syscall.SIGSTOP, daemon)
+	k.kill(before...)
+	k.age(session)
+	began := time.Now()
+	k.signal(syscall.SIGCONT, daemon)
+	k.serving(before...)
+	if took := time.Since(began); took < 5*time.Second && k.counted(chat.BackInAMoment) > told {
+		k.t.Errorf("the owner was told of a stop of %v", took)
+	}
+}
+
+// holdsBack kills the sidecar and keeps the next one from serving, until the
+// function is called that it returns: that one says for how long.
+func (k *talk) holdsBack() func() time.Duration {
+	k.t.Helper()
+	for range 10 {
+		before, began := k.pids("sidecar"), time.Now()
+		k.kill(before...)
+		var next []int
+		k.within(20*time.Second, "the next sidecar", func() bool {
+			next = slices.DeleteFunc(k.pids("sidecar"), func(pid int) bool { return slices.Contains(before, pid) })
+			return len(next) == 1
+		})
+		k.signal(syscall.SIGSTOP, next[0])
+		if _, err := os.Stat(filepath.Join(k.home, "control.addr")); err != nil {
+			return func() time.Duration {
+				took := time.Since(began)
+				k.signal(syscall.SIGCONT, next[0])
+				k.serving(before...)
+				return took
+			}
+		}
+		k.signal(syscall.SIGCONT, next[0]) // it served already
+		k.serving(before...)
+	}
+	k.t.Fatal("no sidecar could be held back")
+	return nil
+}
+
+func (k *talk) signal(what syscall.Signal, pid int) {
+	k.t.Helper()
+	if err := syscall.Kill(pid, what); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// gone waits for the end of processes.
+func (k *talk) gone(pids ...int) {
+	k.t.Helper()
+	if len(pids) == 0 {
+		k.t.Fatal("there was nothing that could end")
+	}
+	for _, pid := range pids {
+		k.within(10*time.Second, "the end of the browser", func() bool {
+			return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid)
+		})
+	}
+}

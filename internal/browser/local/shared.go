@@ -1,0 +1,152 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	proto "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+
+	"tapin/internal/browser"
+	"tapin/internal/browser/local/holder"
+	"tapin/internal/cdp"
+	"tapin/internal/fault"
+)
+
+var (
+	_ browser.Sharer   = (*Provider)(nil)
+	_ browser.Shared   = (*shared)(nil)
+	_ browser.Roommate = (*roommate)(nil)
+)
+
+// leaveWithin bounds the end of one context.
+const leaveWithin = 5 * time.Second
+
+// shared is one browser with many contexts. It owns what concerns the whole
+// browser: that everything that opens anywhere is attached before it runs.
+type shared struct {
+	inst *instance
+
+	mu    sync.Mutex
+	rooms map[proto.BrowserContextID]bool // whose tabs look after their own targets
+}
+
+// Share starts a browser for contexts of others.
+func (p *Provider) Share(ctx context.Context, spec browser.Spec) (browser.Shared, error) {
+	const op = "start a local browser"
+	chromium, err := p.Chromium()
+	if err != nil {
+		return nil, err
+	}
+	dir, lock, err := p.claim(spec.ID)
+	if err != nil {
+		return nil, fault.Wrap(fault.SessionCreateFailed, op, err)
+	}
+	err = p.spawn(ctx, dir, lock, chromium, spec)
+	_ = lock.Close() // the holder has it now
+	if err == nil {
+		var inst *instance
+		if inst, err = p.connect(ctx, spec.ID, dir); err == nil {
+			s := &shared{inst: inst, rooms: map[proto.BrowserContextID]bool{}}
+			if err = s.open(ctx); err == nil {
+				return s, nil
+			}
+			_ = inst.End(context.WithoutCancel(ctx))
+		}
+	}
+	p.clear(context.WithoutCancel(ctx), dir)
+	if lost, ok := cdp.IsLost(err); ok {
+		err = lost
+	}
+	return nil, &fault.Error{Code: fault.SessionCreateFailed, Op: op, Err: err}
+}
+
+// open has the browser attach us to everything. What belongs to no room, a
+// worker of the browser's own say, is let run by us.
+func (s *shared) open(ctx context.Context) error {
+	root := s.inst.conn.Root()
+	cdp.Listen(root, target.AttachedToTarget, func(e target.EventAttachedToTarget) {
+		s.mu.Lock()
+		known := s.rooms[e.TargetInfo.BrowserContextID]
+		s.mu.Unlock()
+		if !known {
+			_ = s.inst.conn.Session(e.SessionID).Send(context.Background(), runtime.RunIfWaitingForDebugger.Method, proto.Empty{})
+		}
+	})
+	s.inst.conn.Dispatch()
+	if err := root.Setup(ctx, browser.AttachAll()); err != nil {
+		return fmt.Errorf("follow the tabs: %w", err)
+	}
+	return nil
+}
+
+func (s *shared) Ref() browser.Ref      { return s.inst.Ref() }
+func (s *shared) Done() <-chan struct{} { return s.inst.conn.Done() }
+
+func (s *shared) KeepUntil(ctx context.Context, t time.Time) error { return s.inst.KeepUntil(ctx, t) }
+
+func (s *shared) End(ctx context.Context) error { return s.inst.End(ctx) }
+
+// Context makes a context behind a guard of its own. The bypass list is what
+// keeps loopback from going around it.
+func (s *shared) Context(ctx context.Context) (browser.Roommate, error) {
+	const op = "make a private browser context"
+	lane, err := s.inst.client.OpenLane(ctx)
+	if err != nil {
+		return nil, fault.Wrap(fault.BrowserLost, op, err)
+	}
+	r := &roommate{instance: *s.inst, shared: s, lane: lane}
+	keep := false
+	made, err := proto.Call(ctx, s.inst.conn.Root(), target.CreateBrowserContext, target.CreateBrowserContextParams{
+		DisposeOnDetach: &keep, ProxyServer: lane.Proxy, ProxyBypassList: "<-loopback>",
+	})
+	if err != nil {
+		r.leave(ctx)
+		return nil, fault.Wrap(fault.BrowserLost, op, err)
+	}
+	r.ref.Context = string(made.BrowserContextID)
+	s.mu.Lock()
+	s.rooms[made.BrowserContextID] = true
+	s.mu.Unlock()
+	if err := browser.Prepare(ctx, s.inst.conn, r.ref.Context, browser.Spec{}); err != nil {
+		_ = r.End(context.WithoutCancel(ctx))
+		return nil, fault.Wrap(fault.BrowserLost, op, err)
+	}
+	return r, nil
+}
+
+// roommate is one context of a shared browser as an instance. Letting it go
+// leaves the browser to the others.
+type roommate struct {
+	instance
+	shared *shared
+	lane   holder.Lane
+}
+
+func (r *roommate) Lane() string { return r.lane.ID }
+
+// Release does nothing: the connection is everybody's.
+func (r *roommate) Release() error { return nil }
+
+// End takes the context away: its tabs, workers and storage first, then its
+// way to the network with whatever is still connected.
+func (r *roommate) End(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
+	defer cancel()
+	id := proto.BrowserContextID(r.ref.Context)
+	_, err := proto.Call(ctx, r.conn.Root(), target.DisposeBrowserContext, target.DisposeBrowserContextParams{BrowserContextID: id})
+	r.shared.mu.Lock()
+	delete(r.shared.rooms, id)
+	r.shared.mu.Unlock()
+	r.leave(ctx)
+	return fault.Wrap(fault.BrowserLost, "end a browser context", err)
+}
+
+func (r *roommate) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	defer cancel()
+	_ = r.client.CloseLane(ctx, r.lane.ID)
+}

@@ -1,0 +1,67 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Traits are what is special about a provider. The zero value is a browser that
+// costs nothing, is not recorded, and whose logins only we keep.
+type Traits struct {
+	Billed  bool // it costs by the minute: nothing of ours may run on unused
+	Records bool // it can record a session
+}
+
+// Special is a Provider with traits.
+type Special interface{ Traits() Traits }
+
+// TraitsOf are those of a provider.
+func TraitsOf(p Provider) Traits {
+	if s, ok := p.(Special); ok {
+		return s.Traits()
+	}
+	return Traits{}
+}
+
+// ErrNoKept says that the login named by Spec.Kept is not there any more. Nothing
+// was made.
+var ErrNoKept = errors.New("the provider does not keep that login any more")
+
+// Keeper is a Provider that keeps logins itself, beside the ones we keep. Safe
+// for concurrent use.
+type Keeper interface {
+	// NewKept makes a place for a login, for Spec.Kept.
+	NewKept(ctx context.Context) (id string, err error)
+	// DropKept deletes one for good. One that is gone is no error.
+	DropKept(ctx context.Context, id string) error
+}
+
+// Bounds are limits that a provider sets by itself. They are told at the start,
+// and every timer of ours stays within them.
+type Bounds struct {
+	EndsAt  time.Time // the browser ends then, whatever we wish; zero means that it does not
+	Fragile bool      // a lost connection ends the browser
+	Notes   []string  // what the owner and the agent should know, in sentences
+}
+
+// Bounded is an Instance with bounds.
+type Bounded interface{ Bounds() Bounds }
+
+// BoundsOf are those of an instance.
+func BoundsOf(i Instance) Bounds {
+	if b, ok := i.(Bounded); ok {
+		return b.Bounds()
+	}
+	return Bounds{}
+}
+
+// Distant is an Instance whose browser may be on another machine, to which
+// nothing can be brought but through its pages.
+type Distant interface{ Distant() bool }
+
+// Courier is an Instance that shares no disk with us. Carry brings files of
+// ours to the machine of the browser, and tells where they are there.
+type Courier interface {
+	Carry(ctx context.Context, files []string) (there []string, err error)
+}

@@ -1,0 +1,134 @@
+package liveview
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// rouse has the writer look for something to send.
+func (v *viewer) rouse() {
+	select {
+	case v.awake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// say sends a message after those before it. A page that does not take them is
+// given up.
+func (v *viewer) say(raw []byte) {
+	v.mu.Lock()
+	v.queue = append(v.queue, raw)
+	over := len(v.queue) > maxQueued
+	v.mu.Unlock()
+	if over {
+		v.cancel(errors.New("the page does not take its messages"))
+		return
+	}
+	v.rouse()
+}
+
+// tell sends the state, if the page does not know it yet. One that was not sent
+// gives way to the newer.
+func (v *viewer) tell(s state) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	plain := encode(s)
+	if bytes.Equal(plain, v.known) {
+		return
+	}
+	v.known = plain
+	v.states++
+	s.N, s.Now = v.states, time.Now().UnixMilli()
+	v.state = encode(s)
+	v.rouse()
+}
+
+// place sends where the fields lie; an older report gives way.
+func (v *viewer) place(raw []byte) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.fields = raw
+	v.rouse()
+}
+
+// writeAll sends what there is: words first, then the latest picture, if the
+// page has drawn enough of those before.
+func (v *viewer) writeAll(ctx context.Context) error {
+	// What is begun is not cut off by the end: that would close the socket, and
+	// there may be a goodbye to say.
+	whole := context.WithoutCancel(ctx)
+	for {
+		for _, raw := range v.words() {
+			if err := v.write(whole, raw); err != nil {
+				return err
+			}
+		}
+		if p := v.nextPicture(); p != nil {
+			if err := v.paint(whole, p); err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-v.awake:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (v *viewer) words() [][]byte {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := v.queue
+	v.queue = nil
+	for _, latest := range []*[]byte{&v.state, &v.fields} {
+		if *latest != nil {
+			out = append(out, *latest)
+			*latest = nil
+		}
+	}
+	return out
+}
+
+// nextPicture is the latest one, if it is to be sent now.
+func (v *viewer) nextPicture() *picture {
+	h := v.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.last
+	if p == nil || p.number == v.shown || v.hidden || !v.pace.mayFly() {
+		return nil
+	}
+	v.shown = p.number
+	v.pace.sent(p.number, len(p.JPEG), time.Now())
+	return p
+}
+
+func (v *viewer) write(ctx context.Context, raw []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	return v.conn.Write(ctx, websocket.MessageText, raw)
+}
+
+// paint sends a picture in the bytes that the browser made.
+func (v *viewer) paint(ctx context.Context, p *picture) error {
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	out, err := v.conn.Writer(ctx, websocket.MessageBinary)
+	if err != nil {
+		return err
+	}
+	head := p.header(time.Now())
+	if _, err := out.Write(head[:]); err != nil {
+		return err
+	}
+	if _, err := out.Write(p.JPEG); err != nil {
+		return err
+	}
+	return out.Close()
+}

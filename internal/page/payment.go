@@ -1,0 +1,451 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	proto "github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
+
+	"tapin/internal/fault"
+	"tapin/internal/money"
+)
+
+// Intent is something that is about to be done and would pay, as we read it
+// from the page: neither the caller nor the page is asked what it means.
+type Intent struct {
+	Kind   string   // click, key, drag or dialog
+	Label  string   // what the button says
+	Why    []string // what else speaks for it
+	Sure   bool     // the button alone says it
+	Frame  string   // the origin of the document it is in
+	Totals Totals
+	// Look reads the page again, with names to look for; nil where it stands still.
+	Look func(ctx context.Context, names []string) (Totals, error)
+}
+
+// Guarding is what goes with actions of somebody who may not pay unasked.
+type Guarding struct {
+	// Patterns are the owner's own, for what buttons say that take money.
+	Patterns []string
+	// Permit is asked before anything is done that would pay; nil lets it
+	// happen, once. It is called at most once for an action.
+	Permit func(context.Context, Intent) error
+	// Unasked is asked about what would pay beside what was meant, such as a
+	// form that sends itself when its last digit is typed. No approval goes with
+	// it; nil refuses.
+	Unasked func(context.Context, Intent) error
+	// Settled hears what became of what was permitted: confirmed, none or
+	// unknown. It is called once for each permission; nil means nobody asks.
+	Settled func(ctx context.Context, effect string)
+}
+
+type guardKey struct{}
+
+// Guarded says that what is done under the context must not pay unasked. It
+// belongs to the action and not to the tab: a person may drive the same one.
+func Guarded(ctx context.Context, g Guarding) context.Context {
+	if g.Unasked == nil {
+		g.Unasked = func(_ context.Context, i Intent) error {
+			return fault.New(fault.ApprovalRequired, i.Kind, "%q looks like a final payment", shortTo(i.Label, 64))
+		}
+	}
+	return context.WithValue(ctx, guardKey{}, &g)
+}
+
+func guardOf(ctx context.Context) *Guarding {
+	g, _ := ctx.Value(guardKey{}).(*Guarding)
+	return g
+}
+
+// verdict of the engine about one element.
+type payVerdict struct {
+	Here  bool     `json:"here"`
+	Frame bool     `json:"frame"` // it is a frame's owner: the inside decides
+	Pays  bool     `json:"pays"`
+	Sure  bool     `json:"sure"`
+	Label string   `json:"label"`
+	Why   []string `json:"why"`
+	Mark  string   `json:"mark"`
+
+	Changed bool `json:"changed"` // another than what was permitted
+}
+
+type payRules struct {
+	Patterns []string `json:"patterns,omitempty"`
+	Card     bool     `json:"card,omitempty"` // another frame has fields for a card
+	Sum      bool     `json:"sum,omitempty"`  // or shows a total
+}
+
+// passage is one guarded action on its way through the gate.
+type passage struct {
+	guard *Guarding
+	kind  string
+	rules payRules
+	deaf  map[proto.FrameID]bool // documents that did not answer
+	armed []frame
+	at    frame  // what was judged is in this document; zero where nothing was
+	paid  bool   // the permission was given, and with it the one try
+	heard bool   // the page took it, or went away with it
+	mark  string // what was permitted
+	id    int    // the element, where there is one
+}
+
+// pass judges an action and closes the gate for it. done must be called after
+// the deed and says what the gate stopped. Without a guard nothing is judged.
+func (t *Tab) pass(ctx context.Context, kind string, where []frame, ask map[string]any) (*passage, error) {
+	g := guardOf(ctx)
+	if g == nil {
+		return nil, nil //nolint:nilnil // no guard is no passage, and every method knows
+	}
+	p := &passage{guard: g, kind: kind, rules: payRules{Patterns: g.Patterns}}
+	p.id, _ = ask["id"].(int)
+	p.look(ctx, t, where)
+	ask["patterns"], ask["card"], ask["sum"] = p.rules.Patterns, p.rules.Card, p.rules.Sum
+	var verdict payVerdict
+	for _, f := range where {
+		var v payVerdict
+		if err := t.call(ctx, f, "payIntent", ask, &v); err != nil {
+			if errors.Is(err, errWorldGone) && len(where) > 1 {
+				continue
+			}
+			return nil, err
+		}
+		if v.Here {
+			verdict, p.at = v, f
+		}
+		if v.Here || v.Frame {
+			break
+		}
+	}
+	if err := p.permit(ctx, t, verdict, p.at); err != nil {
+		return nil, err
+	}
+	if err := p.arm(ctx, t, verdict.Mark); err != nil {
+		p.settle(ctx, None)
+		return nil, err
+	}
+	return p, nil
+}
+
+// aside does what is not meant to pay, such as typing, behind the closed gate:
+// a point may lie on a button, and a form may send itself after the last digit.
+// An approval is not used up for it.
+func (t *Tab) aside(ctx context.Context, kind string, fn func() error) error {
+	g := guardOf(ctx)
+	if g == nil {
+		return fn()
+	}
+	p := &passage{guard: g, kind: kind, rules: payRules{Patterns: g.Patterns}}
+	p.look(ctx, t, nil)
+	if err := p.arm(ctx, t, ""); err != nil {
+		return err
+	}
+	err := fn()
+	refused, at := p.disarm(ctx, t)
+	if refused == nil {
+		return err
+	}
+	intent, failed := p.intent(ctx, t, *refused, at)
+	if failed == nil {
+		failed = g.Unasked(ctx, intent)
+	}
+	if failed != nil {
+		return failed
+	}
+	return err // it was stopped all the same, and the button may be clicked
+}
+
+// look asks the other documents what they know: the fields for a card are often
+// in a frame of their own.
+func (p *passage) look(ctx context.Context, t *Tab, where []frame) {
+	all := t.frames.list()
+	if len(all) < 2 {
+		return
+	}
+	p.deaf = map[proto.FrameID]bool{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, f := range all {
+		if len(where) == 1 && f.id == where[0].id {
+			continue
+		}
+		wg.Go(func() {
+			limited, cancel := context.WithTimeout(ctx, frameWithin)
+			defer cancel()
+			var e struct{ Card, Sum bool }
+			err := t.call(limited, f, "payEvidence", nil, &e)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil { // it goes away, or hangs, and shows nothing
+				p.deaf[f.id] = f.id != t.frames.main
+				return
+			}
+			p.rules.Card, p.rules.Sum = p.rules.Card || e.Card, p.rules.Sum || e.Sum
+		})
+	}
+	wg.Wait()
+}
+
+// permit asks the guard about what pays.
+func (p *passage) permit(ctx context.Context, t *Tab, v payVerdict, f frame) error {
+	if !v.Pays {
+		return nil
+	}
+	intent, err := p.intent(ctx, t, v, f)
+	if err != nil {
+		return err
+	}
+	if err := p.guard.Permit(ctx, intent); err != nil {
+		return err
+	}
+	p.paid, p.at, p.mark = true, f, v.Mark
+	return nil
+}
+
+// intent is what would pay, with what the page says around it.
+func (p *passage) intent(ctx context.Context, t *Tab, v payVerdict, f frame) (Intent, error) {
+	totals, err := t.Totals(ctx, nil)
+	if err != nil {
+		return Intent{}, fault.Wrap(fault.ApprovalRequired, p.kind, err)
+	}
+	intent := Intent{Kind: p.kind, Label: shortTo(v.Label, 120), Why: v.Why, Sure: v.Sure, Frame: totals.Origin, Totals: totals, Look: t.Totals}
+	if f.id != t.frames.main {
+		var at struct {
+			Origin string `json:"origin"`
+		}
+		if t.call(ctx, f, "place", nil, &at) == nil {
+			intent.Frame = at.Origin
+		}
+	}
+	return intent, nil
+}
+
+// arm closes the gate in every document, as the page may bring another one
+// under the hand. Only where it was judged does the permission count.
+func (p *passage) arm(ctx context.Context, t *Tab, mark string) error {
+	all := t.frames.list()
+	failed := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, f := range all {
+		args := map[string]any{"rules": p.rules, "beside": p.paid && f.id != p.at.id}
+		if p.paid && f.id == p.at.id {
+			args["permit"] = mark
+		}
+		if p.deaf[f.id] && f.id != p.at.id {
+			failed[i] = errWorldGone // nothing that is done now arrives there
+			continue
+		}
+		wg.Go(func() { failed[i] = t.call(ctx, f, "payArm", args, nil) })
+	}
+	wg.Wait()
+	p.armed = nil
+	for i, f := range all {
+		switch {
+		case failed[i] == nil:
+			p.armed = append(p.armed, f)
+		case f.id == p.at.id, !errors.Is(failed[i], errWorldGone), len(all) == 1:
+			return failed[i]
+		}
+	}
+	return nil
+}
+
+// disarm opens the gate again, and says what it stopped and in which document.
+func (p *passage) disarm(ctx context.Context, t *Tab) (*payVerdict, frame) {
+	if t.Dialog() != nil {
+		return nil, frame{} // a page behind its dialog opens the gate by itself
+	}
+	armed := p.armed
+	p.armed = nil
+	stopped := make([]*payVerdict, len(armed))
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for i, f := range armed {
+		wg.Go(func() {
+			var got struct {
+				Refused *payVerdict `json:"refused"`
+				Used    bool        `json:"used"`
+			}
+			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), frameWithin)
+			defer cancel()
+			err := t.call(limited, f, "payDisarm", nil, &got)
+			stopped[i] = got.Refused
+			// Another document: what was asked of the old one has happened.
+			gone := errors.Is(err, errWorldGone) && (f.id == p.at.id || f.id == t.frames.main)
+			mu.Lock()
+			defer mu.Unlock()
+			p.heard = p.heard || got.Used || gone
+		})
+	}
+	wg.Wait()
+	for i, f := range armed {
+		if stopped[i] != nil {
+			return stopped[i], f
+		}
+	}
+	return nil, frame{}
+}
+
+// over opens the gate again. What it stopped did not happen: it comes back as
+// a fault, or, where nobody was asked before, is asked about now; then the
+// action may be done once more.
+func (p *passage) over(ctx context.Context, t *Tab) (again bool, err error) {
+	if p == nil {
+		return false, nil
+	}
+	refused, at := p.disarm(ctx, t)
+	if refused == nil {
+		return false, nil
+	}
+	if p.paid || refused.Changed {
+		return false, fault.New(fault.ApprovalRequired, p.kind, "the page changed after it was looked at; nothing was clicked").
+			WithHint("Look at the page again, and ask for a new approval: this one is used up.")
+	}
+	p.at = at
+	if err := p.permit(ctx, t, *refused, at); err != nil {
+		return false, err
+	}
+	return true, p.arm(ctx, t, refused.Mark)
+}
+
+// pays reports whether this action was permitted to pay: then it is tried once
+// and not again, whatever becomes of it.
+func (p *passage) pays() bool { return p != nil && p.paid }
+
+// settle says what became of a permission.
+func (p *passage) settle(ctx context.Context, effect string) {
+	if p.pays() && p.guard.Settled != nil {
+		p.guard.Settled(context.WithoutCancel(ctx), effect)
+	}
+}
+
+// goneOn is how long a page may take to show that it went on.
+const goneOn = 5 * time.Second
+
+// concluded waits until the page that took a payment shows it: by another
+// document, or other sums. A click that arrived is not yet a payment, and one
+// that nobody saw the end of is not called paid.
+func (p *passage) concluded(ctx context.Context, t *Tab, effect string) string {
+	if !p.pays() || effect != Confirmed || p.mark == "" {
+		return effect
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goneOn)
+	defer cancel()
+	for {
+		if t.Dialog() != nil {
+			return Unknown // the page asks something first
+		}
+		select {
+		case <-t.session.Ended():
+			return Unknown
+		default:
+		}
+		var still bool
+		err := t.call(ctx, p.at, "payStill", map[string]any{"mark": p.mark, "id": p.id}, &still)
+		switch {
+		case errors.Is(err, errWorldGone) && t.session.Conn().Settle(ctx) == nil:
+			return Confirmed // another document has come: the server has answered
+		case err != nil:
+			return Unknown
+		case !still:
+			return Confirmed
+		}
+		if rest(ctx, 50*time.Millisecond) != nil {
+			return Unknown
+		}
+	}
+}
+
+// Totals reads what the page says is to be paid, and which of the names it shows.
+func (t *Tab) Totals(ctx context.Context, names []string) (Totals, error) {
+	all := t.frames.list()
+	docs := make([]sums, len(all))
+	failed := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, f := range all {
+		wg.Go(func() {
+			limited, cancel := context.WithTimeout(ctx, frameWithin)
+			defer cancel()
+			failed[i] = t.call(limited, f, "paySums", map[string]any{"names": names}, &docs[i])
+			docs[i].frame = f
+		})
+	}
+	wg.Wait()
+	var answered []sums
+	for i := range docs {
+		if all[i].id == t.frames.main && failed[i] != nil {
+			return Totals{}, failed[i]
+		}
+		if failed[i] != nil {
+			continue
+		}
+		if all[i].id == t.frames.main {
+			answered = append([]sums{docs[i]}, answered...)
+		} else {
+			answered = append(answered, docs[i])
+		}
+	}
+	return totalOf(answered), nil
+}
+
+// TotalsCrop is the part of the page where the total stands, with what is around
+// it, or the window where there is none.
+func (t *Tab) TotalsCrop(ctx context.Context, of Totals) (Image, error) {
+	const around, widest, tallest = 120, 800, 360
+	o := ShotOptions{Format: JPEG, Quality: 75, MaskSecrets: true}
+	params, err := o.params()
+	if err != nil {
+		return Image{}, err
+	}
+	if of.box != nil && of.frame.id == t.frames.main {
+		var g glass
+		if err := t.callMain(ctx, "glass", nil, &g); err != nil {
+			return Image{}, err
+		}
+		b := *of.box
+		area := rect{max(0, b.X-2*around), max(0, b.Y-around), min(widest, b.Width+4*around), min(tallest, b.Height+2*around)}
+		area = area.toPixels(g.Ratio)
+		beyond := !g.shows(area)
+		params.Clip, params.CaptureBeyondViewport = &cdppage.Viewport{X: area.X, Y: area.Y, Width: area.Width, Height: area.Height, Scale: 1}, &beyond
+	}
+	shot := Image{}
+	err = t.unlessDialog(ctx, func(ctx context.Context) (err error) {
+		shot.Base64, err = t.masked(ctx, o, params)
+		return err
+	})
+	if err != nil {
+		return Image{}, err
+	}
+	shot.Format, _ = formatOf(shot.Base64)
+	return shot, nil
+}
+
+// asksToPay are the words of a dialog that asks for money; a sum must be in it.
+var asksToPay = regexp.MustCompile(`(?i)\b(?:pay|payment|purchase|buy|order|charge[ds]?|transfer|send|donate|subscribe|confirm|bill)\b|zahl|kauf|bestell|überweis|pay(?:er|ez)|achat|virement|pag[ao]|compr|acquist|bonifico|betal|kop|支払|購入|注文|送金|支付|付款|购买|转账`)
+
+// permitDialog guards the yes to a dialog that asks for money. The page stands
+// still behind it, so that the dialog is all there is to read.
+func (t *Tab) permitDialog(ctx context.Context, d *Dialog) (*passage, error) {
+	g := guardOf(ctx)
+	if g == nil || !asksToPay.MatchString(d.Message) {
+		return nil, nil //nolint:nilnil // no guard is no passage
+	}
+	found := money.Find(d.Message)
+	if len(found) == 0 {
+		return nil, nil //nolint:nilnil // nor is there one without money
+	}
+	totals := Totals{Origin: d.Origin, Decision: TotalAmbiguous}
+	if a, certain := found[0].In(""); len(found) == 1 && !found[0].Vague {
+		totals.Decision, totals.Total, totals.Certain, totals.Label = TotalRead, a, certain, "the dialog"
+		totals.Seen = []Candidate{{Amount: a, Label: "the dialog"}}
+	}
+	if err := g.Permit(ctx, Intent{Kind: "dialog", Label: shortTo(strings.TrimSpace(d.Message), 120), Why: []string{"a dialog with a sum"}, Sure: true, Frame: d.Origin, Totals: totals}); err != nil {
+		return nil, err
+	}
+	return &passage{guard: g, paid: true}, nil
+}

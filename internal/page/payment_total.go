@@ -1,0 +1,253 @@
+package page
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/language"
+
+	"tapin/internal/money"
+	"tapin/internal/site"
+)
+
+// What a reading of a page's sums comes to.
+const (
+	TotalRead      = "total"
+	TotalAmbiguous = "ambiguous"
+	TotalNone      = "none"
+)
+
+// Totals is what a page says is to be paid, read where nobody can type.
+type Totals struct {
+	Origin   string       // of the page; frames do not change it
+	Decision string       // total, ambiguous or none
+	Total    money.Amount // zero unless decided
+	Label    string       // what stands beside it
+	Certain  bool         // no other currency is as likely
+	Larger   bool         // a larger total, or one in another currency, is visible too
+	Echoed   bool         // it stands in the address as well: whoever led here may have put it there
+	Foreign  bool         // only a frame of another site shows it
+	Seen     []Candidate  // everything that is called a total
+	Named    []bool       // of the names that were asked for, which the page shows
+
+	box   *rect // on the page, in CSS pixels
+	frame frame
+}
+
+// Candidate is one sum that is called a total.
+type Candidate struct {
+	Amount money.Amount
+	Label  string
+	rank   int
+}
+
+// sums is one document's answer.
+type sums struct {
+	Origin   string    `json:"origin"`
+	Host     string    `json:"host"`
+	Language string    `json:"language"`
+	Sums     []sumLine `json:"sums"`
+	Named    []bool    `json:"names"`
+
+	frame frame
+}
+
+type sumLine struct {
+	Text   string `json:"text"`
+	Label  string `json:"label"`
+	Echo   string `json:"echo"`
+	Button bool   `json:"button"` // it stands on the button that takes it
+	Box    rect   `json:"box"`
+}
+
+// claim is a sum in a document on its way to becoming the total.
+type claim struct {
+	Candidate
+	certain, echoed, foreign, unread bool
+	box                              rect
+	frame                            frame
+}
+
+// words is a pattern of whole words; those of scripts without spaces stand anywhere.
+func words(spaced, joined string) *regexp.Regexp {
+	return regexp.MustCompile(`(?:^|[^\p{L}])(?:` + spaced + `)(?:$|[^\p{L}])|(?:` + joined + `)`)
+}
+
+var (
+	totalRanks = []*regexp.Regexp{
+		words(`(?:total |amount )?(?:due|payable|charged|paid|pay|payment) (?:today|now)|today[’']s (?:total|payment|charge)|you pay (?:today|now)|(?:heute|jetzt|sofort) (?:fällig|zu zahlen)|à (?:payer|régler) (?:aujourd[’']hui|maintenant)|a pagar (?:hoy|ahora|hoje|agora)|da pagare (?:oggi|ora)|(?:nu|vandaag) te betalen`, `今回のお支払い|本次应付|本次支付`),
+		words(`amount (?:due|payable|to pay|to be paid|charged|to send|to transfer)|payment amount|transfer amount|total (?:due|amount|to pay|payable|price|cost|charge|payment)|(?:order|grand|final|overall|purchase|booking|invoice|cart|basket|bill|estimated|new|your) total|you[’']?(?:ll| will)? pay|to pay|balance due|due|(?:will be|are being|be) charged|you are (?:giving|paying|sending|donating|transferring)|price to pay|donation amount`+
+			`|gesamtsumme|gesamtbetrag|gesamtpreis|endbetrag|endsumme|endpreis|zahlbetrag|rechnungsbetrag|zu zahlen(?:der betrag)?|zahlungsbetrag|überweisungsbetrag|fälliger betrag|bestellsumme|gesamtkosten|summe gesamt`+
+			`|montant (?:total|à payer|dû|du virement|de la commande|à régler)|total (?:à payer|ttc|de la commande|général)|net à payer|(?:reste )?à payer|à régler|prix total`+
+			`|total a pagar|importe (?:total|a pagar)|total del pedido|monto (?:total|a pagar)|(?:cantidad|precio) total|a pagar|total de la compra`+
+			`|valor (?:total|a pagar|da transferência)|total (?:do pedido|da compra|geral)|total a pagar`+
+			`|totale (?:ordine|da pagare|complessivo|dell[’']ordine|carrello)|importo (?:totale|da pagare|dovuto)|da pagare|prezzo totale`+
+			`|totaalbedrag|totaal te betalen|te betalen(?: bedrag)?|te voldoen|totaalprijs|eindbedrag|totaal bestelling`,
+			`ご?請求(?:金)?額|お?支払い?(?:金額|総額|合計|額)|ご注文(?:合計|金額)|注文合計|合計金額|総合計|税込合計|振込金額|送金額|应付|實付|实付|应支付|需支付|应付款|订单总[额价]|總計|总计|總金額|总金额|付款金额|支付金额|转账金额|應付`),
+		words(`totals?|amount|sum|payment|gesamt|summe|betrag|insgesamt|montant|somme|importe|monto|cantidad|valor|quantia|totale|importo|totaal|bedrag|som`, `合計|総額|金額|金额|合计|總額|总额|总价|小计合计|共计`),
+	}
+	// Sums of these are parts, or something else, when the word comes first.
+	totalParts = words(`sub-?total|sub total|items?(?: total| subtotal)?|merchandise|products?|tax(?:es)?|vat|gst|hst|pst|shipping|delivery|postage|handling|fees?|service fee|tip|gratuity|deposit|minimum|previous|last|paid|past|refund|credit|limit|available|current balance|account balance|balance|wallet|list price|unit price|price|original|regular|was|interest|cash ?back|monthly|per month|income|salary|budget|spent|earned|free|orders? over|save|insurance`+
+		`|zwischensumme|nettobetrag|netto|steuer|mwst|ust|umsatzsteuer|versand(?:kosten)?|lieferung|gebühr(?:en)?|rabatt|gutschrift|kontostand|verfügbar|saldo|einzelpreis|mindestbetrag|trinkgeld|anzahlung`+
+		`|sous-total|tva|taxes?|livraison|frais(?: de port)?|remise|solde|avoir|pourboire|ht|hors taxes|subtotal|iva|impuestos?|envío|gastos|descuento|saldo|propina|frete|imposto|desconto|gorjeta|taxas?|subtotale|spedizione|consegna|sconto|imponibile|mancia|subtotaal|btw|verzend(?:kosten|ing)?|bezorg(?:ing|kosten)|korting|fooi|tegoed|exclusief|excl`,
+		`小計|小计|税額|消費税|送料|配送料|手数料|ポイント|割引|残高|余额|运费|配送费|优惠|折扣|税费|商品金额|商品总额|已优惠|手续费|運費`)
+	// And of these whatever else is said.
+	totalNever = words(`sav(?:ings?|ed|e)|discounts?|points?|rewards?|before tax|without tax|excl\.? tax|per (?:month|week|day|night|person|item|year)|a month|/mo|you (?:earn|save)|credit limit|available (?:balance|credit)|erspar(?:nis|t)|punkte|pro (?:monat|nacht|person|tag)|zzgl|économi(?:e|es|sé)|par (?:mois|nuit|personne)|ahorr(?:o|as)|al mes|por (?:mes|noche|persona|mês|noite|pessoa)|econom(?:ia|izou)|risparm(?:io|i)|al mese|a notte|a persona|bespaar|bespaard|per maand|per nacht|per persoon|total (?:paid|spent|raised|sales|income|revenue|expenses|spend|earned|value|assets|donated|payments made)|of goal|raised|budgeted`,
+		`節約|お得|獲得|已省|节省|立减|积分|每月|每晚`)
+)
+
+// rankOf is how surely a label speaks of the total; -1 means that it does not.
+func rankOf(label string) int {
+	label = strings.ToLower(strings.Join(strings.Fields(label), " "))
+	if totalNever.MatchString(label) {
+		return -1
+	}
+	part := totalParts.FindStringIndex(label)
+	for rank, r := range totalRanks {
+		if at := r.FindStringIndex(label); at != nil && (part == nil || at[0] <= part[0]) {
+			return rank
+		}
+	}
+	return -1
+}
+
+// claims are the sums of a document that are called totals.
+func (d sums) claims(foreign bool) []claim {
+	var out []claim
+	region := regionOf(d.Language, d.Host)
+	for _, line := range d.Sums {
+		if line.Echo == "field" {
+			continue
+		}
+		end := 0
+		for _, s := range money.Find(line.Text) {
+			before := line.Text[end:s.Start]
+			end = s.End
+			label := strings.TrimSpace(before)
+			if letters(label) < 3 {
+				if label = line.Label; letters(label) < 2 {
+					label = line.Text[s.End:min(len(line.Text), s.End+32)] // $25 due today
+				}
+			} else if behind := line.Text[s.End:]; strings.HasPrefix(strings.TrimSpace(behind), "today") {
+				label += " today"
+			}
+			rank := rankOf(label)
+			if line.Button {
+				rank = 0
+			}
+			if rank < 0 || s.Negative || s.Vague {
+				continue
+			}
+			a, certain := s.In(region)
+			out = append(out, claim{Candidate{a, shortTo(strings.TrimSpace(label), 80), rank}, certain, line.Echo == "address", foreign, len(s.Amounts) == 0, line.Box, d.frame})
+		}
+	}
+	return out
+}
+
+func letters(s string) int {
+	n := 0
+	for _, r := range s {
+		if r > '9' && (r < ':' || r > '@') && r != '€' && r != '£' && r != '¥' && r != money.Joint {
+			n++
+		}
+	}
+	return n
+}
+
+// totalOf decides what the documents of a page say is to be paid. The first
+// one is the page itself.
+func totalOf(docs []sums) Totals {
+	t := Totals{Decision: TotalNone}
+	if len(docs) == 0 {
+		return t
+	}
+	t.Origin = docs[0].Origin
+	var own, others []claim
+	for _, d := range docs {
+		foreign := !site.Same(d.Origin, t.Origin) && d.Origin != "null" && d.Origin != t.Origin
+		if d.Origin == "null" && d.frame.id != docs[0].frame.id {
+			foreign = true // who knows whose it is
+		}
+		if foreign {
+			others = append(others, d.claims(true)...)
+		} else {
+			own = append(own, d.claims(false)...)
+		}
+		for i, named := range d.Named {
+			if i >= len(t.Named) {
+				t.Named = append(t.Named, false)
+			}
+			t.Named[i] = t.Named[i] || named && !foreign
+		}
+	}
+	for _, c := range append(slices.Clone(own), others...) {
+		t.Seen = append(t.Seen, c.Candidate)
+	}
+	from := own
+	if len(from) == 0 {
+		from, t.Foreign = others, len(others) > 0
+	}
+	best, ok := decide(from)
+	if !ok {
+		if len(from) > 0 {
+			t.Decision = TotalAmbiguous
+		}
+		return t
+	}
+	t.Decision, t.Total, t.Label, t.Certain = TotalRead, best.Amount, best.Label, best.certain
+	t.box, t.frame = &best.box, best.frame
+	for _, c := range append(own, others...) {
+		if c.Amount == t.Total {
+			t.Echoed = t.Echoed || c.echoed
+		}
+		if c.unread || c.Amount.Currency != t.Total.Currency || c.Amount.Minor > t.Total.Minor {
+			t.Larger = true
+		}
+	}
+	return t
+}
+
+// decide takes the surest kind of claim; two that differ decide nothing.
+func decide(all []claim) (claim, bool) {
+	var best *claim
+	for i := range all {
+		if c := &all[i]; best == nil || c.rank < best.rank {
+			best = c
+		}
+	}
+	if best == nil {
+		return claim{}, false
+	}
+	for _, c := range all {
+		if c.rank == best.rank && (c.Amount != best.Amount || c.unread) {
+			return claim{}, false
+		}
+	}
+	return *best, true
+}
+
+// regionOf is where a page seems to be from: what its language says, else its domain.
+func regionOf(lang, host string) string {
+	if tag, err := language.Parse(lang); err == nil {
+		if _, _, region := tag.Raw(); region.String() != "ZZ" {
+			return region.String()
+		}
+		if base, _ := tag.Base(); base.String() == "ja" || base.String() == "zh" {
+			region, _ := tag.Region()
+			return region.String()
+		}
+	}
+	at := strings.LastIndexByte(host, '.')
+	if len(host)-at == 3 {
+		code := strings.ToUpper(host[at+1:])
+		if code == "UK" {
+			code = "GB"
+		}
+		if region, err := language.ParseRegion(code); err == nil && region.IsCountry() && !slices.Contains([]string{"IO", "CO", "ME", "TV", "AI", "CC", "LY", "GG", "IS", "TO", "FM", "AM", "SH"}, code) {
+			return code
+		}
+	}
+	return ""
+}

@@ -1,0 +1,224 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tapin/internal/browser"
+	"tapin/internal/fault"
+	"tapin/internal/page"
+	"tapin/internal/store"
+)
+
+func (h *Host) start(ctx context.Context, o StartOptions) (*Session, error) {
+	const op = "start a session"
+	plan, err := h.plan(o)
+	if err != nil {
+		return nil, err
+	}
+	provider, err := h.deps.Providers(o.Provider)
+	if err != nil {
+		return nil, err
+	}
+	if o.Record && !browser.TraitsOf(provider).Records {
+		return nil, fault.New(fault.InvalidRequest, op, "provider %s cannot record a session", provider.Name()).
+			With("field", "record").WithHint("Leave record out; nothing was started.")
+	}
+	id := store.NewID("ses")
+	if err := h.reserve(id); err != nil {
+		return nil, err
+	}
+	defer h.unreserve(id)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.life, cancel)()
+
+	now := time.Now().UTC()
+	rec := &record{ID: id, facts: facts{
+		Version: 1, State: stateStarting, Generation: 1, StartedAt: now, LastUsedAt: now, Deadline: now.Add(plan.timeout),
+		Ref: browser.Ref{Provider: provider.Name(), ID: id + "-1"}, Look: plan.look,
+		Context: o.Context, NoSave: o.SaveContext != nil && !*o.SaveContext, Record: o.Record,
+	}}
+	if err := h.records.open(rec); err != nil {
+		return nil, fault.Wrap(fault.Internal, op, err)
+	}
+	s, err := h.launch(ctx, provider, rec)
+	if err == nil && o.URL != "" {
+		if _, err = s.Navigate(ctx, o.URL, ""); err != nil {
+			s.abandon()
+		}
+	}
+	if err == nil {
+		err = h.admit(ctx, s)
+	}
+	if err != nil {
+		h.undo(context.WithoutCancel(ctx), provider, rec)
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	return s, nil
+}
+
+// launch makes the browser of a session, and puts the saved login into it
+// before its first request leaves.
+func (h *Host) launch(ctx context.Context, provider browser.Provider, rec *record) (*Session, error) {
+	state, err := h.checkout(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.keptBy(ctx, provider, rec); err != nil {
+		return nil, err
+	}
+	v, err := h.create(ctx, provider, rec)
+	if errors.Is(err, browser.ErrNoKept) {
+		// Somebody deleted it there. What we keep ourselves is as good.
+		if err = h.keepAnew(ctx, provider, rec); err == nil {
+			v, err = h.create(ctx, provider, rec)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if now := h.records.copy(rec); now.Restored {
+		restored, err := v.tabs.Restore(ctx, state)
+		if err != nil {
+			v.close()
+			return nil, err
+		}
+		h.log.Info("a saved login was restored", "session", rec.ID, "context", now.Context, "cookies", restored.Cookies, "keys", restored.Keys)
+	}
+	return newSession(h, provider, v, rec), nil
+}
+
+// create makes a browser and takes its tabs. Where it can be found again is on
+// record before anything is done with it.
+func (h *Host) create(ctx context.Context, provider browser.Provider, rec *record) (view, error) {
+	now := h.records.copy(rec)
+	spec := browser.Spec{
+		ID: now.Ref.ID, KeepUntil: now.Deadline.Add(grace), Policy: h.opts.Policy, Width: now.Look.Width, Height: now.Look.Height,
+		Record: now.Record, Kept: now.Kept, Persist: !now.NoSave,
+	}
+	if h.opts.Downloads != "" {
+		spec.Downloads = h.opts.Downloads + "/" + rec.ID
+	}
+	inst, err := provider.Create(ctx, spec)
+	if err != nil {
+		return view{}, err
+	}
+	if err := h.records.change(ctx, rec, "", func(r *record) { r.Ref = inst.Ref(); r.bound(browser.BoundsOf(inst)) }); err != nil {
+		h.records.point(rec, inst.Ref()) // for the one who undoes it
+		_ = inst.Release()
+		return view{}, err
+	}
+	return h.open(ctx, inst, rec, nil)
+}
+
+// open takes the tabs of a browser.
+func (h *Host) open(ctx context.Context, inst browser.Instance, rec *record, recipes page.Recipes) (view, error) {
+	now := h.records.copy(rec)
+	h.begun.know(rec.ID, now.Theirs)
+	tabs, err := page.Open(ctx, inst, &page.Options{
+		Look: now.Look, Recipes: recipes, OnBlock: h.opts.OnBlock, Logger: h.log,
+		Origins: now.Origins, OnOrigin: func(origin string) { h.passOrigin(rec, origin) },
+		OnSurprise: func(s page.Surprise) { h.surprised(rec, s) }, Hidden: h.records.hidden(rec),
+	})
+	if err != nil {
+		_ = inst.Release()
+		return view{}, err
+	}
+	return view{inst, tabs}, nil
+}
+
+// admit puts a started session on record as active and begins to watch over it.
+func (h *Host) admit(ctx context.Context, s *Session) error {
+	if err := h.records.change(ctx, s.rec, "session.started", func(r *record) { r.State = stateActive }); err != nil {
+		s.abandon()
+		return err
+	}
+	h.take(s)
+	return nil
+}
+
+// take makes a session one of ours.
+func (h *Host) take(s *Session) {
+	h.mu.Lock()
+	h.sessions[s.ID()] = s
+	h.changed(s.ID())
+	h.mu.Unlock()
+	h.watch(s)
+}
+
+// forget lets go of a session without ending anything.
+func (h *Host) forget(s *Session, reason string) {
+	h.unwatch(s.ID())
+	s.abandon()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.sessions, s.ID())
+	h.changed(s.ID())
+	h.lastEnd = reason
+}
+
+// undo removes what a failed start left.
+func (h *Host) undo(ctx context.Context, provider browser.Provider, rec *record) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := provider.End(ctx, h.records.copy(rec).Ref); err != nil {
+		// The record stays: the next start of the sidecar tries again.
+		h.log.Warn("a browser that failed to start could not be removed", "session", rec.ID, "error", err)
+		return
+	}
+	if err := h.letGo(ctx, rec, ""); err != nil {
+		h.log.Warn("the record of a failed start could not be removed", "session", rec.ID, "error", err)
+	}
+}
+
+// letGo is the end of a session whose browser is gone: its login is free for
+// others, what was kept for it is removed, and its record is closed.
+func (h *Host) letGo(ctx context.Context, rec *record, reason string) error {
+	if login := h.records.copy(rec).Context; login != "" && h.deps.Saved != nil {
+		if err := h.deps.Saved.Release(ctx, login, rec.ID); err != nil {
+			return err
+		}
+	}
+	h.dropState(rec.ID)
+	h.begun.forget(rec.ID)
+	return h.records.close(ctx, rec, reason)
+}
+
+func (h *Host) reserve(id string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return fault.New(fault.Busy, "start a session", "tapin is ending")
+	}
+	used := len(h.starting)
+	for _, s := range h.sessions {
+		if !s.isFreed() {
+			used++
+		}
+	}
+	if used < h.opts.Max {
+		h.starting[id] = true
+		h.starts.Add(1)
+		return nil
+	}
+	f := fault.New(fault.SessionActive, "start a session", "%d of %d sessions are in use", used, h.opts.Max)
+	for active := range h.sessions {
+		f = f.With("session_id", active)
+	}
+	for active := range h.starting {
+		if len(h.sessions) == 0 {
+			f = f.With("session_id", active)
+		}
+	}
+	return f
+}
+
+func (h *Host) unreserve(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.starting, id)
+	h.starts.Done()
+}
