@@ -163,15 +163,20 @@ func (p *Phone) Words() string {
 // Point is a place on the glass.
 type Point struct{ X, Y float64 }
 
-// Where is the middle of an element, once a finger there would touch it.
+// Where is the middle of an element, once a finger there would touch it. A finger
+// comes down some time after the eye has looked, so that what is still on its way,
+// with the sheet that it lies in for instance, is waited for.
 func (p *Phone) Where(selector string) Point {
 	p.t.Helper()
 	quoted := strconv.Quote(selector)
-	p.Until("something to touch at "+selector, `(() => {
+	p.Until("something at rest to touch at "+selector, `(() => {
 		const el = document.querySelector(`+quoted+`)
-		if (!el || el.getAnimations({subtree: false}).some(a => a.playState === "running")) return false
+		if (!el) return false
+		for (let moved = el; moved; moved = moved.parentElement) {
+			if (moved.getAnimations().some(a => a.playState === "running" && a.effect.getComputedTiming().iterations !== Infinity)) return false
+		}
 		const r = el.getBoundingClientRect(), hit = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2)
-		return r.width > 0 && hit && (el === hit || el.contains(hit) || hit.contains(el))
+		return r.width > 0 && el.contains(hit)
 	})()`)
 	var at [2]float64
 	p.read(`JSON.stringify((r => [r.x + r.width / 2, r.y + r.height / 2])(document.querySelector(`+quoted+`).getBoundingClientRect()))`, &at)
