@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,17 +78,17 @@ func TestPagesThatTakeMoneyAreKnownFromThoseThatDoNot(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	blind, seen := exhibits(t, "blind"), exhibits(t, "seen")
-	all := append(blind, seen...)
-	if len(all) < 80 || 2*len(blind) < len(all) {
-		t.Fatalf("%d pages, %d of them made without sight of the patterns", len(all), len(blind))
+	blind, seen, fresh := exhibits(t, "blind"), exhibits(t, "seen"), exhibits(t, "fresh")
+	all := slices.Concat(blind, fresh, seen)
+	if len(all) < 80 || 2*(len(blind)+len(fresh)) < len(all) {
+		t.Fatalf("%d pages, %d of them made without sight of the patterns", len(all), len(blind)+len(fresh))
 	}
 	pages := map[string]string{}
 	for _, e := range all {
 		pages["/"+e.name] = e.html
 	}
 	d := sitAt(ctx, t, pages)
-	for _, half := range [][]exhibit{blind, seen} {
+	for _, half := range [][]exhibit{blind, seen, fresh} {
 		var guard, total score
 		for _, e := range half {
 			d.open(ctx, t, "/"+e.name)
