@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/language"
 
@@ -64,9 +66,9 @@ type sumLine struct {
 // claim is a sum in a document on its way to becoming the total.
 type claim struct {
 	Candidate
-	certain, echoed, foreign, unread bool
-	box                              rect
-	frame                            frame
+	certain, echoed, foreign, unread, vague bool
+	box                                     rect
+	frame                                   frame
 }
 
 // words is a pattern of whole words; those of scripts without spaces stand anywhere.
@@ -77,15 +79,18 @@ func words(spaced, joined string) *regexp.Regexp {
 var (
 	totalRanks = []*regexp.Regexp{
 		words(`(?:total |amount )?(?:due|payable|charged|paid|pay|payment) (?:today|now)|today[’']s (?:total|payment|charge)|you pay (?:today|now)|(?:heute|jetzt|sofort) (?:fällig|zu zahlen)|à (?:payer|régler) (?:aujourd[’']hui|maintenant)|a pagar (?:hoy|ahora|hoje|agora)|da pagare (?:oggi|ora)|(?:nu|vandaag) te betalen`, `今回のお支払い|本次应付|本次支付`),
-		words(`amount (?:due|payable|to pay|to be paid|charged|to send|to transfer)|payment amount|transfer amount|total (?:due|amount|to pay|payable|price|cost|charge|payment)|(?:order|grand|final|overall|purchase|booking|invoice|cart|basket|bill|estimated|new|your) total|you[’']?(?:ll| will)? pay|to pay|balance due|due|(?:will be|are being|be) charged|you are (?:giving|paying|sending|donating|transferring)|price to pay|donation amount`+
-			`|gesamtsumme|gesamtbetrag|gesamtpreis|endbetrag|endsumme|endpreis|zahlbetrag|rechnungsbetrag|zu zahlen(?:der betrag)?|zahlungsbetrag|überweisungsbetrag|fälliger betrag|bestellsumme|gesamtkosten|summe gesamt`+
-			`|montant (?:total|à payer|dû|du virement|de la commande|à régler)|total (?:à payer|ttc|de la commande|général)|net à payer|(?:reste )?à payer|à régler|prix total`+
+		words(`amount (?:due|payable|to pay|to be paid|charged)|payment amount|total (?:due|amount|to pay|payable|price|cost|charge|payment)|(?:order|grand|final|overall|purchase|booking|invoice|cart|basket|bill|estimated|new|your) total|you[’']?(?:ll| will)? pay|to pay|balance due|due|(?:will be|are being|be) charged|you are (?:giving|paying|sending|donating|transferring)|price to pay|donation amount`+
+			`|gesamtsumme|gesamtbetrag|gesamtpreis|endbetrag|endsumme|endpreis|zahlbetrag|rechnungsbetrag|zu (?:be)?zahlen(?:der betrag)?|zahlungsbetrag|fälliger betrag|bestellsumme|gesamtkosten|summe gesamt`+
+			`|montant (?:total|à payer|dû|de la commande|à régler)|total (?:à payer|ttc|de la commande|général)|net à payer|(?:reste )?à payer|à régler|prix total`+
 			`|total a pagar|importe (?:total|a pagar)|total del pedido|monto (?:total|a pagar)|(?:cantidad|precio) total|a pagar|total de la compra`+
-			`|valor (?:total|a pagar|da transferência)|total (?:do pedido|da compra|geral)|total a pagar`+
-			`|totale (?:ordine|da pagare|complessivo|dell[’']ordine|carrello)|importo (?:totale|da pagare|dovuto)|da pagare|prezzo totale`+
+			`|valor (?:total|a pagar)|total (?:do pedido|da compra|geral)|total a pagar`+
+			`|totale (?:ordine|da pagare|complessivo|dell[’']ordine|carrello|addebito|addebitato)|importo (?:totale|da pagare|dovuto)|da pagare|prezzo totale`+
 			`|totaalbedrag|totaal te betalen|te betalen(?: bedrag)?|te voldoen|totaalprijs|eindbedrag|totaal bestelling`,
-			`ご?請求(?:金)?額|お?支払い?(?:金額|総額|合計|額)|ご注文(?:合計|金額)|注文合計|合計金額|総合計|税込合計|振込金額|送金額|应付|實付|实付|应支付|需支付|应付款|订单总[额价]|總計|总计|總金額|总金额|付款金额|支付金额|转账金额|應付`),
-		words(`totals?|amount|sum|payment|gesamt|summe|betrag|insgesamt|montant|somme|importe|monto|cantidad|valor|quantia|totale|importo|totaal|bedrag|som`, `合計|総額|金額|金额|合计|總額|总额|总价|小计合计|共计`),
+			`ご?請求(?:金)?額|お?支払い?(?:金額|総額|合計|額)|ご注文(?:合計|金額)|注文合計|合計金額|総合計|税込合計|应付|實付|实付|应支付|需支付|应付款|订单总[额价]|總計|总计|總金額|总金额|付款金额|支付金额|應付`),
+		words(`totals?|gesamt|summe|insgesamt|totale|totaal`, `合計|総額|合计|總額|总额|总价|共计`),
+		// Without the fee, where a total stands beside it.
+		words(`amount to (?:send|transfer)|transfer amount|überweisungsbetrag|montant du virement|importe de la transferencia|valor da transferência|importo del bonifico|over te (?:maken|boeken) bedrag`, `振込金額|送金額|转账金额|轉帳金額`),
+		words(`amount|sum|payment|betrag|montant|somme|importe|monto|cantidad|valor|quantia|importo|bedrag|som`, `金額|金额`),
 	}
 	// Sums of these are parts, or something else, when the word comes first.
 	totalParts = words(`sub-?total|sub total|items?(?: total| subtotal)?|merchandise|products?|tax(?:es)?|vat|gst|hst|pst|shipping|delivery|postage|handling|fees?|service fee|tip|gratuity|deposit|minimum|previous|last|paid|past|refund|credit|limit|available|current balance|account balance|balance|wallet|list price|unit price|price|original|regular|was|interest|cash ?back|monthly|per month|income|salary|budget|spent|earned|free|orders? over|save|insurance`+
@@ -93,8 +98,8 @@ var (
 		`|sous-total|tva|taxes?|livraison|frais(?: de port)?|remise|solde|avoir|pourboire|ht|hors taxes|subtotal|iva|impuestos?|envío|gastos|descuento|saldo|propina|frete|imposto|desconto|gorjeta|taxas?|subtotale|spedizione|consegna|sconto|imponibile|mancia|subtotaal|btw|verzend(?:kosten|ing)?|bezorg(?:ing|kosten)|korting|fooi|tegoed|exclusief|excl`,
 		`小計|小计|税額|消費税|送料|配送料|手数料|ポイント|割引|残高|余额|运费|配送费|优惠|折扣|税费|商品金额|商品总额|已优惠|手续费|運費`)
 	// And of these whatever else is said.
-	totalNever = words(`sav(?:ings?|ed|e)|discounts?|points?|rewards?|before tax|without tax|excl\.? tax|per (?:month|week|day|night|person|item|year)|a month|/mo|you (?:earn|save)|credit limit|available (?:balance|credit)|erspar(?:nis|t)|punkte|pro (?:monat|nacht|person|tag)|zzgl|économi(?:e|es|sé)|par (?:mois|nuit|personne)|ahorr(?:o|as)|al mes|por (?:mes|noche|persona|mês|noite|pessoa)|econom(?:ia|izou)|risparm(?:io|i)|al mese|a notte|a persona|bespaar|bespaard|per maand|per nacht|per persoon|total (?:paid|spent|raised|sales|income|revenue|expenses|spend|earned|value|assets|donated|payments made)|of goal|raised|budgeted`,
-		`節約|お得|獲得|已省|节省|立减|积分|每月|每晚`)
+	totalNever = words(`sav(?:ings?|ed|e)|discounts?|points?|rewards?|before tax|without tax|excl\.? tax|per (?:month|week|day|night|person|item|year)|a month|/mo|you (?:earn|save)|credit limit|available (?:balance|credit)|erspar(?:nis|t)|punkte|pro (?:monat|nacht|person|tag)|zzgl|économi(?:e|es|sé)|par (?:mois|nuit|personne)|ahorr(?:o|as)|al mes|por (?:mes|noche|persona|mês|noite|pessoa)|econom(?:ia|izou)|risparm(?:io|i)|al mese|a notte|a persona|bespaar|bespaard|per maand|per nacht|per persoon|total (?:paid|spent|raised|sales|income|revenue|expenses|spend|earned|value|assets|donated|payments made)|total (?:interest|tax(?:es)?|fees?|shipping|discounts?|balance)|gesamt(?:zinsen|guthaben)|(?:total|totale) (?:des intérêts|de intereses|de juros|degli interessi)|(?:solde|saldo) total[e]?|of goal|raised|budgeted|refund(?:s|ed|able)?|reimburse(?:d|ment)?|(?:rück)?erstattung(?:sbetrag)?|rückzahlung|rembours(?:é|ement)|reembolsos?|devolución|estorno|rimbors[oi]|terugbetaling`,
+		`節約|お得|獲得|返金|払い?戻|退款|退货|残高合計|合計残高|总余额|总资产|已省|节省|立减|积分|每月|每晚`)
 )
 
 // rankOf is how surely a label speaks of the total; -1 means that it does not.
@@ -120,37 +125,79 @@ func (d sums) claims(foreign bool) []claim {
 		if line.Echo == "field" {
 			continue
 		}
-		end := 0
-		for _, s := range money.Find(line.Text) {
-			before := line.Text[end:s.Start]
-			end = s.End
-			label := strings.TrimSpace(before)
-			if letters(label) < 3 {
-				if label = line.Label; letters(label) < 2 {
-					label = line.Text[s.End:min(len(line.Text), s.End+32)] // $25 due today
-				}
-			} else if behind := line.Text[s.End:]; strings.HasPrefix(strings.TrimSpace(behind), "today") {
-				label += " today"
-			}
+		found := money.Find(line.Text)
+		for i, s := range found {
+			label := line.labelOf(found, i)
 			rank := rankOf(label)
+			if rank < 0 && line.Label != "" && !totalParts.MatchString(strings.ToLower(label)) {
+				label = line.Label + " " + label // 0.0125 BTC ≈ $1,104.20
+				rank = rankOf(label)
+			}
 			if line.Button {
 				rank = 0
 			}
-			if rank < 0 || s.Negative || s.Vague {
+			if rank < 0 || s.Negative || givenBack.MatchString(strings.ToLower(line.behind(found, i))) {
 				continue
 			}
 			a, certain := s.In(region)
-			out = append(out, claim{Candidate{a, shortTo(strings.TrimSpace(label), 80), rank}, certain, line.Echo == "address", foreign, len(s.Amounts) == 0, line.Box, d.frame})
+			out = append(out, claim{Candidate{a, shortTo(strings.TrimSpace(label), 80), rank}, certain, line.Echo == "address", foreign, len(s.Amounts) == 0, s.Vague, line.Box, d.frame})
 		}
 	}
 	return out
 }
 
+const (
+	prose  = 120 // a line with more is running text
+	nearby = 32  // and there only what is this near to a sum says what it is
+)
+
+// labelOf is what is said of a sum of the line: before it, else beside the line,
+// else behind it.
+func (l sumLine) labelOf(found []money.Sighting, i int) string {
+	from := 0
+	if i > 0 {
+		from = found[i-1].End
+	}
+	label := strings.TrimSpace(l.Text[from:found[i].Start])
+	if utf8.RuneCountInString(l.Text) >= prose {
+		if r := []rune(label); len(r) > nearby {
+			label = string(r[len(r)-nearby:])
+		}
+	}
+	if letters(label) >= 3 {
+		if strings.HasPrefix(strings.TrimSpace(l.Text[found[i].End:]), "today") {
+			label += " today"
+		}
+		return label
+	}
+	if letters(l.Label) >= 2 {
+		return l.Label
+	}
+	return l.behind(found, i) // $25 due today
+}
+
+// behind is what follows a sum, up to the next.
+func (l sumLine) behind(found []money.Sighting, i int) string {
+	to := len(l.Text)
+	if i+1 < len(found) {
+		to = found[i+1].Start
+	}
+	r := []rune(l.Text[found[i].End:to])
+	return string(r[:min(len(r), nearby)])
+}
+
+// givenBack is said behind what somebody gets.
+var givenBack = words(`(?:be |will be )?(?:refunded|reimbursed|credited) to|back to (?:you|your)|(?:wird|werden) (?:ihnen )?(?:erstattet|gutgeschrieben)|(?:vous )?(?:sera|seront) remboursés?|se (?:te |le )?(?:reembolsará|devolverá)|será (?:reembolsado|estornado)|(?:sarà|verrà) rimborsat[oa]|wordt (?:terugbetaald|teruggestort)`, `を?返金|退还|退回`)
+
+// letters counts those of a label; one of a script without spaces is a word.
 func letters(s string) int {
 	n := 0
 	for _, r := range s {
 		if r > '9' && (r < ':' || r > '@') && r != '€' && r != '£' && r != '¥' && r != money.Joint {
 			n++
+			if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) {
+				n++
+			}
 		}
 	}
 	return n
@@ -185,13 +232,17 @@ func totalOf(docs []sums) Totals {
 	for _, c := range append(slices.Clone(own), others...) {
 		t.Seen = append(t.Seen, c.Candidate)
 	}
+	// What is called a total and not said exactly is in doubt, unless it is said elsewhere.
+	exact := func(c claim) bool { return !c.vague }
+	vague := slices.ContainsFunc(own, func(c claim) bool { return c.vague })
+	own, others = only(own, exact), only(others, exact)
 	from := own
-	if len(from) == 0 {
+	if len(from) == 0 && !vague {
 		from, t.Foreign = others, len(others) > 0
 	}
 	best, ok := decide(from)
 	if !ok {
-		if len(from) > 0 {
+		if len(from) > 0 || vague {
 			t.Decision = TotalAmbiguous
 		}
 		return t
@@ -209,6 +260,10 @@ func totalOf(docs []sums) Totals {
 	return t
 }
 
+func only(all []claim, is func(claim) bool) []claim {
+	return slices.DeleteFunc(slices.Clone(all), func(c claim) bool { return !is(c) })
+}
+
 // decide takes the surest kind of claim; two that differ decide nothing.
 func decide(all []claim) (claim, bool) {
 	var best *claim
@@ -224,6 +279,10 @@ func decide(all []claim) (claim, bool) {
 		if c.rank == best.rank && (c.Amount != best.Amount || c.unread) {
 			return claim{}, false
 		}
+	}
+	// Nothing now and something later is no decision: it is the later that is paid.
+	if best.Amount.Minor == 0 && slices.ContainsFunc(all, func(c claim) bool { return c.Amount.Minor != 0 }) {
+		return claim{}, false
 	}
 	return *best, true
 }

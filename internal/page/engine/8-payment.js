@@ -49,7 +49,7 @@
         return
       }
       if (/\d$/.test(text) && /^\d/.test(s)) text += joint
-      else if (/\p{L}$/u.test(text) && /^\d/.test(s) || /\d$/.test(text) && /^\p{L}/u.test(s)) text += ' ' // a label and its sum
+      else if (/\p{L}$/u.test(text) && /^(?:\d|[A-Z]{3}[ \u00a0]?\d)/.test(s) || /\d$/.test(text) && /^\p{L}/u.test(s)) text += ' ' // a label and its sum
       text += s
       owner ??= el
     }
@@ -80,6 +80,15 @@
 
   const letters = /\p{L}{2}/u
   const hasSum = s => /\d/.test(s) && /[\p{Sc}円元원]|(?<!\p{L})(?:[A-Z]{3}|kr\.?|zł|Kč|Ft|Fr\.|Rs\.?|RM|Rp|euros?|dollars?)(?!\p{L})/u.test(s)
+
+  // calls tells whether a line names its sum a total. In running text only the
+  // words right before a sum do: an article may speak of total costs.
+  const calls = line => {
+    if (line.length < prose) return words.total.some(w => w.test(line))
+    for (const at of line.matchAll(/\d[\d.,' ]*/g)) if (words.total.some(w => w.test(line.slice(Math.max(0, at.index - 32), at.index)))) return true
+    return false
+  }
+  const prose = 120
 
   // distance is how many boxes lie between two elements and what holds both.
   const distance = (a, b) => {
@@ -171,7 +180,7 @@
       const text = all[i].text
       if (!hasSum(text)) continue
       const label = fold(text.replace(/[^\p{L}]/gu, '').length > 4 ? text : `${labelOf(all, i)} ${text}`)
-      if (says(words.total, label) && !/sub-?total|zwischensumme|sous-total/.test(label)) sum = true
+      if (calls(label) && !/sub-?total|zwischensumme|sous-total/.test(label)) sum = true
     }
     const text = fold(document.title + ' ' + all.map(l => l.text).join(' \n '))
     const about = words.about.reduce((n, w) => n + (says([w], text) ? 1 : 0), 0)
@@ -202,6 +211,9 @@
     return !/^(?:#|javascript:|$)/i.test(to)
   }
 
+  // guides tells a link of the site's own menu: it is there on every page.
+  const guides = el => leads(el) && Boolean(up(el, n => n.localName === 'nav' || n.getAttribute('role') === 'navigation' || n.getAttribute('role') === 'menubar'))
+
   const patterns = list => (list ?? []).flatMap(p => { try { return [new RegExp(p, 'iu')] } catch { return [] } })
 
   // judge says whether working the element pays. What the button says decides,
@@ -225,7 +237,9 @@
     if (around.about) it.why.push('words about payment')
     it.sure = sure
     const points = (around.card ? 2 : 0) + (around.sum ? 1 : 0) + (around.about ? 1 : 0)
-    it.pays = sure ? !leads(el) || around.sum || around.card : around.sum && (points >= 2 || short.some(s => words.buys.test(s))) || around.card && points >= 2
+    const buys = short.some(s => words.buys.test(s))
+    if (guides(el) || maybe && !buys && leads(el) && !around.card) return it // another page asks first
+    it.pays = sure ? !leads(el) || around.sum || around.card : around.sum && (points >= 2 || buys) || around.card && points >= 2
     if (maybe && /^(?:continue|weiter|continuer|continuar|continua|doorgaan|ok|okay|yes|ja|next|下一步|次へ)$/.test(it.label)) it.pays = around.sum && points >= 3 && !leads(el)
     if (it.pays) it.mark = mark(it)
     return it
@@ -237,7 +251,7 @@
     for (let i = 0; i < all.length; i++) {
       if (!hasSum(all[i].text)) continue
       const label = fold(`${labelOf(all, i)} ${all[i].text}`)
-      if (words.total.some(w => w.test(label))) out.push(label)
+      if (calls(label)) out.push(label)
     }
     return clip(out.join('\n'), 4000)
   }
