@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -62,7 +63,9 @@ func dieAt(t *testing.T, n int64, policy bool) (survived bool) {
 		return true
 	}
 	// The next process. Whoever knows the id tries it once more; and again.
-	h, err = moveIn(t, dir, s, sh, nil, nil)
+	h, err = moveIn(t, dir, s, sh, nil, &Options{WentOn: func(_ context.Context, _ string, _ int, from page.Trace) bool {
+		return s.paid[from.Document] > 0
+	}})
 	must(t, err)
 	defer h.out()
 	for range 3 {
@@ -94,6 +97,55 @@ func dieAt(t *testing.T, n int64, policy bool) (survived bool) {
 	return false
 }
 
+// TestAfterACrashThePageIsLookedAt has a process die after the click. What the
+// page shows counts where it is known that the click was done, and not else.
+func TestAfterACrashThePageIsLookedAt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		sent   bool
+		wentOn bool
+		want   string
+	}{
+		{"clicked, and the page went on", true, true, OutcomeConfirmed},
+		{"clicked, and the page stands", true, false, OutcomeUnknown},
+		{"perhaps not clicked, and the page went on", false, true, OutcomeUnknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir, s, sh := t.TempDir(), newShop(), verizon()
+			h, err := moveIn(t, dir, s, sh, nil, nil)
+			must(t, err)
+			rec, err := h.Request(t.Context(), bill())
+			must(t, err)
+			_, err = h.Decide(t.Context(), rec.ID, true, nil)
+			must(t, err)
+			must(t, h.Permit(t.Context(), "ses_1", 1, page.Intent{Kind: "click", Label: "Pay", Frame: s.totals.Origin, Totals: s.totals}, rec.ID))
+			at := page.Trace{Tab: "tab", Document: "before"}
+			if c.sent {
+				h.Sent(t.Context(), rec.ID, at)
+			}
+			h.out()
+			h, err = moveIn(t, dir, s, sh, nil, &Options{WentOn: func(_ context.Context, session string, generation int, from page.Trace) bool {
+				if session != "ses_1" || generation != 1 || from != at {
+					t.Errorf("asked about %s %d %v", session, generation, from)
+				}
+				return c.wentOn
+			}})
+			must(t, err)
+			defer h.out()
+			rec, err = h.Get(rec.ID)
+			must(t, err)
+			if rec.Status != Used || rec.Outcome != c.want {
+				t.Errorf("%s %s, want %s", rec.Status, rec.Outcome, c.want)
+			}
+			if err := h.pay(rec.ID); err == nil {
+				t.Error("it could be used again")
+			}
+		})
+	}
+}
+
 // live is one life: asked, answered, paid.
 func (h *house) live(dead func() bool) string {
 	rec, err := h.Request(h.t.Context(), bill())
@@ -112,6 +164,10 @@ func (h *house) live(dead func() bool) string {
 	h.shop.mu.Lock()
 	h.shop.paid[rec.ID]++
 	h.shop.mu.Unlock()
+	h.Sent(h.t.Context(), rec.ID, page.Trace{Tab: "tab", Document: rec.ID})
+	if dead() {
+		return rec.ID
+	}
 	h.Settle(h.t.Context(), rec.ID, OutcomeConfirmed)
 	return rec.ID
 }

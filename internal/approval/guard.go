@@ -84,6 +84,24 @@ func (r *Room) lookAgain(ctx context.Context, intent page.Intent, id string) (pa
 	return intent, nil
 }
 
+// Sent notes that the click was done, and where. Only then can whoever comes
+// after a crash tell from the page that it was paid.
+func (r *Room) Sent(_ context.Context, id string, at page.Trace) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	live, err := r.find(id)
+	if err != nil || live.Status != Used || live.Outcome != "" {
+		return
+	}
+	changed := *live
+	changed.Book.Sent = &at
+	if err := r.deps.Home.WriteJSON(file(id), changed); err != nil {
+		r.log.Warn("that a payment was sent could not be noted", "approval", id, "error", err)
+		return
+	}
+	*live = changed
+}
+
 // Settle says what became of the click that an approval allowed.
 func (r *Room) Settle(ctx context.Context, id, outcome string) {
 	r.mu.Lock()

@@ -14,6 +14,7 @@ import (
 	"tapin/internal/event"
 	"tapin/internal/fault"
 	"tapin/internal/money"
+	"tapin/internal/page"
 )
 
 // Status is where an approval stands.
@@ -109,6 +110,7 @@ type Record struct {
 type bookkeeper struct {
 	HasCrop bool         `json:"has_crop,omitempty"`
 	Outbox  event.Outbox `json:"outbox,omitempty"`
+	Sent    *page.Trace  `json:"sent,omitempty"` // it was clicked, in this document
 }
 
 // IsOver reports whether nothing more can happen to it.

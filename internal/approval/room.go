@@ -68,7 +68,10 @@ type Options struct {
 	Keep     time.Duration  // how long what is over is kept; 0 means for ever
 	Warn     bool           // payments without a grant are noted and let through
 	Count    func(what string)
-	Logger   *slog.Logger
+	// WentOn looks after a crash whether the page in which a payment was sent has
+	// gone on; nil means that nobody can.
+	WentOn func(ctx context.Context, session string, generation int, from page.Trace) bool
+	Logger *slog.Logger
 }
 
 // Deps is what a room works with. All are required.
@@ -144,13 +147,18 @@ func cropFile(id string) string {
 }
 
 // Recover goes on with what an earlier process left. A grant that was used and
-// of whose click nobody heard is reported as unknown, and stays used.
+// of whose click nobody heard is reported as unknown, and stays used; one whose
+// click is known to have been done is looked after on its page.
 func (r *Room) Recover(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, rec := range r.open {
 		if rec.Status == Used && rec.Outcome == "" {
-			if _, err := r.apply(ctx, rec, settled{OutcomeUnknown}); err != nil {
+			outcome := OutcomeUnknown
+			if r.opts.WentOn != nil && rec.Book.Sent != nil && r.opts.WentOn(ctx, rec.SessionID, rec.Generation, *rec.Book.Sent) {
+				outcome = OutcomeConfirmed
+			}
+			if _, err := r.apply(ctx, rec, settled{outcome}); err != nil {
 				r.log.Error("the outcome of a payment could not be noted", "approval", rec.ID, "error", err)
 			}
 			continue

@@ -62,10 +62,11 @@ func (t *Tab) strikeGuarded(ctx context.Context, c chord) error {
 	if err != nil {
 		return err
 	}
-	err = t.finish(ctx, c)
+	strike := gate.sending(func(ctx context.Context) error { return t.finish(ctx, c) })
+	err = strike(ctx)
 	again, stopped := gate.over(ctx, t)
 	if stopped == nil && again {
-		err = t.finish(ctx, c)
+		err = strike(ctx)
 		_, stopped = gate.over(ctx, t)
 	}
 	switch {

@@ -122,6 +122,7 @@ func (t *Tab) through(ctx context.Context, got found, done []string, act func(co
 	if err != nil {
 		return nil, outcome{}, err
 	}
+	act = gate.sending(act)
 	out, err := t.observe(ctx, got, done, act)
 	again, stopped := gate.over(ctx, t)
 	if stopped == nil && again {

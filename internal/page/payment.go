@@ -39,9 +39,18 @@ type Guarding struct {
 	// form that sends itself when its last digit is typed. No approval goes with
 	// it; nil refuses.
 	Unasked func(context.Context, Intent) error
+	// Sent hears that what was permitted has been done to the page, and where, so
+	// that whoever comes after a crash can look; nil means nobody asks.
+	Sent func(ctx context.Context, at Trace)
 	// Settled hears what became of what was permitted: confirmed, none or
 	// unknown. It is called once for each permission; nil means nobody asks.
 	Settled func(ctx context.Context, effect string)
+}
+
+// Trace is the document in which something was permitted.
+type Trace struct {
+	Tab      string `json:"tab"`
+	Document string `json:"document"`
 }
 
 type guardKey struct{}
@@ -93,6 +102,7 @@ type passage struct {
 	heard bool   // the page took it, or went away with it
 	mark  string // what was permitted
 	id    int    // the element, where there is one
+	trace Trace
 }
 
 // pass judges an action and closes the gate for it. done must be called after
@@ -102,7 +112,7 @@ func (t *Tab) pass(ctx context.Context, kind string, where []frame, ask map[stri
 	if g == nil {
 		return nil, nil //nolint:nilnil // no guard is no passage, and every method knows
 	}
-	p := &passage{guard: g, kind: kind, rules: payRules{Patterns: g.Patterns}}
+	p := &passage{guard: g, kind: kind, rules: payRules{Patterns: g.Patterns}, trace: Trace{t.ID(), string(t.life.now().loader)}}
 	p.id, _ = ask["id"].(int)
 	p.look(ctx, t, where)
 	ask["patterns"], ask["card"], ask["sum"] = p.rules.Patterns, p.rules.Card, p.rules.Sum
@@ -317,6 +327,18 @@ func (p *passage) over(ctx context.Context, t *Tab) (again bool, err error) {
 // and not again, whatever becomes of it.
 func (p *passage) pays() bool { return p != nil && p.paid }
 
+// sending tells when a permitted action has been done: before it is known what
+// became of it, as that takes longer.
+func (p *passage) sending(act func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := act(ctx)
+		if err == nil && p.pays() && p.guard.Sent != nil {
+			p.guard.Sent(context.WithoutCancel(ctx), p.trace)
+		}
+		return err
+	}
+}
+
 // settle says what became of a permission.
 func (p *passage) settle(ctx context.Context, effect string) {
 	if p.pays() && p.guard.Settled != nil {
@@ -349,7 +371,14 @@ func (p *passage) concluded(ctx context.Context, t *Tab, effect string) string {
 		err := t.call(ctx, p.at, "payStill", map[string]any{"mark": p.mark, "id": p.id}, &still)
 		switch {
 		case errors.Is(err, errWorldGone) && t.session.Conn().Settle(ctx) == nil:
-			return Confirmed // another document has come: the server has answered
+			at, ok := t.frames.get(p.at.id)
+			if !ok {
+				at, ok = t.frames.get(t.frames.main)
+			}
+			if ok && t.answered(ctx, at) {
+				return Confirmed // another document has come: the server has answered
+			}
+			return Unknown
 		case err != nil:
 			return Unknown
 		case !still:
@@ -357,6 +386,47 @@ func (p *passage) concluded(ctx context.Context, t *Tab, effect string) string {
 		}
 		if rest(ctx, 50*time.Millisecond) != nil {
 			return Unknown
+		}
+	}
+}
+
+// answered tells whether a document is a server's answer, and not the browser's
+// word that there was none, nor an error.
+func (t *Tab) answered(ctx context.Context, f frame) bool {
+	for {
+		var well bool
+		err := t.call(ctx, f, "payAnswered", nil, &well)
+		if !errors.Is(err, errWorldGone) {
+			return err == nil && well
+		}
+		if rest(ctx, 50*time.Millisecond) != nil {
+			return false
+		}
+		if now, ok := t.frames.get(f.id); ok { // it goes on to the next
+			f = now
+		}
+	}
+}
+
+// WentOn tells whether a tab has left the document in which a payment was sent,
+// for another that a server answered with. It waits for that a little.
+func (t *Tab) WentOn(ctx context.Context, from Trace) bool {
+	if from.Document == "" || from.Tab != t.ID() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, goneOn)
+	defer cancel()
+	for {
+		tree, err := proto.Call(ctx, t.session, cdppage.GetFrameTree, proto.Empty{})
+		if err != nil || tree.FrameTree == nil || tree.FrameTree.Frame == nil {
+			return false
+		}
+		if string(tree.FrameTree.Frame.LoaderID) != from.Document {
+			f, ok := t.frames.get(t.frames.main)
+			return ok && t.answered(ctx, f)
+		}
+		if rest(ctx, 100*time.Millisecond) != nil {
+			return false
 		}
 	}
 }

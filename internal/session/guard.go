@@ -11,6 +11,8 @@ import (
 type Guard interface {
 	// Permit lets a payment happen, once, under the approval of that id.
 	Permit(ctx context.Context, session string, generation int, intent page.Intent, approval string) error
+	// Sent hears that it was done to the page, and in which document.
+	Sent(ctx context.Context, approval string, at page.Trace)
 	// Settle hears what became of it: confirmed, none or unknown.
 	Settle(ctx context.Context, approval, effect string)
 }
@@ -47,12 +49,32 @@ func (s *Session) guarded(ctx context.Context) context.Context {
 		Unasked: func(ctx context.Context, intent page.Intent) error {
 			return guard.Permit(ctx, info.ID, info.Generation, intent, "")
 		},
+		Sent: func(ctx context.Context, at page.Trace) {
+			if approval != "" {
+				guard.Sent(ctx, approval, at)
+			}
+		},
 		Settled: func(ctx context.Context, effect string) {
 			if approval != "" {
 				guard.Settle(ctx, approval, effect)
 			}
 		},
 	})
+}
+
+// WentOn tells whether the page in which a payment was sent has gone on since.
+// Nothing is said of a browser that has been replaced.
+func (h *Host) WentOn(ctx context.Context, id string, generation int, from page.Trace) bool {
+	s, err := h.find(id)
+	if err != nil || s.Info().Generation != generation {
+		return false
+	}
+	for _, tab := range s.view().tabs.List() {
+		if tab.ID() == from.Tab {
+			return tab.WentOn(ctx, from)
+		}
+	}
+	return false
 }
 
 // Totals is what the page in front says is to be paid.

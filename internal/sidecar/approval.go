@@ -15,6 +15,7 @@ import (
 	"tapin/internal/console"
 	"tapin/internal/fault"
 	"tapin/internal/logins"
+	"tapin/internal/page"
 	"tapin/internal/session"
 )
 
@@ -30,6 +31,7 @@ func (s *sidecar) openApprovals(at *till, keys approval.Sealer, registry *promet
 		Timeout: s.opts.Config.Integrations.Browserbase.HandoffTimeout.Std(), Location: ownersPlace(), Keep: s.opts.Config.Retention.Handoffs.Std(),
 		Warn:  s.opts.Config.PaymentGuard == config.GuardWarn,
 		Count: func(what string) { counted.WithLabelValues(what).Inc() }, Logger: s.opts.Logger,
+		WentOn: at.WentOn,
 	})
 	return err
 }
@@ -53,6 +55,12 @@ var _ approval.Totals = (*till)(nil)
 func (t *till) Read(ctx context.Context, id string, names []string) (approval.Seen, error) {
 	seen, err := t.sessions.Totals(ctx, id, names)
 	return approval.Seen(seen), err
+}
+
+// WentOn looks after a payment of an earlier sidecar. The browsers have been
+// taken up again before anybody asks.
+func (t *till) WentOn(ctx context.Context, id string, generation int, from page.Trace) bool {
+	return t.sessions.WentOn(ctx, id, generation, from)
 }
 
 // manifest shows the policies that stand in the manifest to the approvals.

@@ -266,6 +266,9 @@
     return Boolean(el?.isConnected && tapin.visible(el))
   }
 
+  // payAnswered tells a server's answer from an error of its own or the browser's.
+  tapin.payAnswered = () => location.protocol !== 'chrome-error:' && !(performance.getEntriesByType('navigation')[0]?.responseStatus >= 400)
+
   // submitter is what Enter presses: the first button that sends the form.
   const submitter = form => [...form.elements].find(e => (e.localName === 'button' && e.type === 'submit' || e.localName === 'input' && ['submit', 'image'].includes(e.type)) && !e.disabled) ?? null
 
