@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/browser/local/holder"
 	"tapin/internal/config"
 	"tapin/internal/sidecar"
 	"tapin/internal/store"
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, serveAlone(dir, strings.Split(os.Getenv(processSettings), "\n")))
 		os.Exit(1)
 	}
-	browsertest.Main(m, nil)
+	browsertest.Main(m, &holder.Options{Resolver: names{}})
 }
 
 // serveAlone is the sidecar in a process of its own.
