@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -418,7 +419,8 @@ func TestEverySpellingOfAnAddressIsTheAddress(t *testing.T) {
 }
 
 func FuzzCheckURL(f *testing.F) {
-	for _, s := range []string{"http://example.com", "https://[::1]:80/", "http://0x7f.1", "http://u:p@１.1", "a:b", "http://%31"} {
+	for _, s := range []string{"http://example.com", "https://[::1]:80/", "http://0x7f.1", "http://u:p@１.1", "a:b", "http://%31",
+		"http://[::ffff:10.0.0.1]/", "http://localhost./", "http://169.254.169.254\\@example.com", "http://①.0.0.1", "http://[fe80::1%25eth0]:1"} {
 		f.Add(s)
 	}
 	rules, err := Policy{BlockPrivate: true}.Compile()
@@ -431,6 +433,17 @@ func FuzzCheckURL(f *testing.F) {
 			trimmed := strings.ToLower(strings.TrimLeft(raw, "\x00\t\n\v\f\r "))
 			if !strings.HasPrefix(trimmed, "http://") && !strings.HasPrefix(trimmed, "https://") {
 				t.Fatalf("%q passed", raw)
+			}
+			// Another reader of addresses must not see this machine or its network in it.
+			if u, err := url.Parse(raw); err == nil {
+				addr, err := netip.ParseAddr(u.Hostname())
+				addr = addr.Unmap()
+				if err == nil && (addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsUnspecified() || addr.IsMulticast()) {
+					t.Fatalf("%q passed, and leads to %s", raw, addr)
+				}
+				if name := strings.TrimSuffix(strings.ToLower(u.Hostname()), "."); name == "localhost" || strings.HasSuffix(name, ".localhost") {
+					t.Fatalf("%q passed, and leads to %s", raw, name)
+				}
 			}
 			return
 		}
