@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -17,90 +19,121 @@ import (
 // oneShotPages are ordinary pages of the hard set: what costs is not them.
 var oneShotPages = []string{"plain.html", "many-nodes.html", "same-origin-frame.html"}
 
-// oneShots runs tapin, cold and warm, and playwright-core over the same pages,
-// each page in a context of its own, and prints the medians and the hit rate.
+// contestant opens one page for one call, and tells how long that took.
+type contestant struct {
+	name string
+	once func(ctx context.Context, kind, url string) (time.Duration, error)
+	took map[string][]time.Duration
+}
+
+// breath is between two calls, so that what one tidies up does not cost the next.
+const breath = 300 * time.Millisecond
+
+// oneShots has playwright-core and tapin, cold and warm, open the same pages in
+// turn, each in a context of its own, and prints the medians and the hit rate.
 func oneShots(ctx context.Context, binary, chromium string, rounds int) error {
 	site := serveHard()
 	defer site.Close()
-	var urls []string
-	for _, p := range oneShotPages {
-		urls = append(urls, site.URL+"/"+p)
-	}
-	theirs, err := playwrightOneShots(ctx, chromium, rounds, urls)
+	theirs, stop, err := playwrightOneShots(ctx, chromium)
 	if err != nil {
 		return fmt.Errorf("playwright-core (npm install in bench/peers first): %w", err)
 	}
-	cold, _, err := tapinOneShots(ctx, binary, site.URL, rounds, urls, 0)
+	defer stop()
+	cold, _, stop, err := tapinOneShots(ctx, binary, site.URL, 0)
 	if err != nil {
 		return err
-	}
-	warm, hits, err := tapinOneShots(ctx, binary, site.URL, rounds, urls, 2)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("\n%-12s %20s %20s %20s\n", "p50 / p95 ms", "playwright-core", "tapin, cold", "tapin, warm")
-	for _, kind := range []string{"screenshot", "extract"} {
-		cell := func(all []time.Duration) string {
-			return fmt.Sprintf("%.0f / %.0f", ms(quantile(all, 0.5)), ms(quantile(all, 0.95)))
-		}
-		fmt.Printf("%-12s %20s %20s %20s\n", kind, cell(theirs[kind]), cell(cold[kind]), cell(warm[kind]))
-	}
-	fmt.Printf("\npool.warm 2, one call after the other: %.0f %% of the contexts were warm\n", 100*hits)
-	fmt.Println("All wait for the same: DOMContentLoaded, then a network that is quiet for half a second.")
-	return nil
-}
-
-func playwrightOneShots(ctx context.Context, chromium string, rounds int, urls []string) (map[string][]time.Duration, error) {
-	job, err := json.Marshal(map[string]any{"chromium": chromium, "rounds": rounds, "urls": urls})
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, "node", "oneshot.mjs")
-	cmd.Dir, cmd.Stdin, cmd.Stderr = "bench/peers", bytes.NewReader(job), os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, err
-	}
-	var raw map[string][]float64
-	if err := json.Unmarshal(out, &raw); err != nil {
-		return nil, err
-	}
-	took := map[string][]time.Duration{}
-	for kind, all := range raw {
-		for _, each := range all {
-			took[kind] = append(took[kind], time.Duration(each*float64(time.Millisecond)))
-		}
-	}
-	return took, nil
-}
-
-func tapinOneShots(ctx context.Context, binary, site string, rounds int, urls []string, warm int) (took map[string][]time.Duration, hits float64, err error) {
-	home, err := os.MkdirTemp("", "tapin")
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { _ = os.RemoveAll(home) }()
-	stop, err := startSidecar(ctx, binary, home, strings.TrimPrefix(site, "http://"), "pool.warm="+strconv.Itoa(warm), "listen.public=127.0.0.1:0")
-	if err != nil {
-		return nil, 0, err
 	}
 	defer stop()
-	took = map[string][]time.Duration{}
+	warm, home, stop, err := tapinOneShots(ctx, binary, site.URL, 2)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	all := []*contestant{{name: "playwright-core", once: theirs}, {name: "tapin, cold", once: cold}, {name: "tapin, warm", once: warm}}
+	kinds := []string{"screenshot", "extract"}
+	for _, c := range all {
+		c.took = map[string][]time.Duration{}
+	}
 	for round := range rounds + 1 {
-		for _, kind := range []string{"screenshot", "extract"} {
-			for _, url := range urls {
-				began := time.Now()
-				if _, err := post(ctx, home, "/browser/"+kind, map[string]any{"url": url}); err != nil {
-					return nil, 0, err
-				}
-				if round > 0 { // the first one starts the browser
-					took[kind] = append(took[kind], time.Since(began))
+		fmt.Printf("one-shots: round %d of %d\n", round, rounds)
+		for i, page := range oneShotPages {
+			for _, kind := range kinds {
+				for turn := range all {
+					c := all[(turn+i+round)%len(all)] // nobody always goes first
+					took, err := c.once(ctx, kind, site.URL+"/"+page)
+					if err != nil {
+						return fmt.Errorf("%s: %w", c.name, err)
+					}
+					if round > 0 { // the first one starts the browsers
+						c.took[kind] = append(c.took[kind], took)
+					}
+					time.Sleep(breath)
 				}
 			}
 		}
 	}
-	hits, err = warmShare(ctx, home)
-	return took, hits, err
+	hits, err := warmShare(ctx, home)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%-12s", "p50 / p95 ms")
+	for _, c := range all {
+		fmt.Printf(" %26s", c.name)
+	}
+	for _, kind := range kinds {
+		fmt.Printf("\n%-12s", kind)
+		for _, c := range all {
+			half := ms(quantile(c.took[kind], 0.5))
+			fmt.Printf(" %26s", fmt.Sprintf("%.0f / %.0f (%.2f)", half, ms(quantile(c.took[kind], 0.95)), half/ms(quantile(all[0].took[kind], 0.5))))
+		}
+	}
+	fmt.Printf("\n\nIn brackets: the median as a part of playwright-core's. pool.warm 2: %.0f %% of the contexts were warm.\n", 100*hits)
+	fmt.Println("All wait for the same: DOMContentLoaded, then a network that is quiet for half a second.")
+	return nil
+}
+
+func playwrightOneShots(ctx context.Context, chromium string) (func(context.Context, string, string) (time.Duration, error), func(), error) {
+	cmd := exec.CommandContext(ctx, "node", "oneshot.mjs", chromium) //nolint:gosec // the browser to measure with
+	cmd.Dir, cmd.Stderr = "bench/peers", os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, nil, err
+	}
+	lines := bufio.NewScanner(out)
+	once := func(_ context.Context, kind, url string) (time.Duration, error) {
+		if err := json.NewEncoder(in).Encode(map[string]string{"kind": kind, "url": url}); err != nil {
+			return 0, err
+		}
+		if !lines.Scan() {
+			return 0, errors.New("it ended")
+		}
+		took, err := strconv.ParseFloat(lines.Text(), 64)
+		return time.Duration(took * float64(time.Millisecond)), err
+	}
+	return once, func() { _ = in.Close(); _ = cmd.Wait() }, nil
+}
+
+func tapinOneShots(ctx context.Context, binary, site string, warm int) (once func(context.Context, string, string) (time.Duration, error), home string, stop func(), err error) {
+	if home, err = os.MkdirTemp("", "tapin"); err != nil {
+		return nil, "", nil, err
+	}
+	end, err := startSidecar(ctx, binary, home, strings.TrimPrefix(site, "http://"), "pool.warm="+strconv.Itoa(warm), "listen.public=127.0.0.1:0")
+	if err != nil {
+		return nil, "", nil, err
+	}
+	once = func(ctx context.Context, kind, url string) (time.Duration, error) {
+		began := time.Now()
+		_, err := post(ctx, home, "/browser/"+kind, map[string]any{"url": url})
+		return time.Since(began), err
+	}
+	return once, home, func() { end(); _ = os.RemoveAll(home) }, nil
 }
 
 // warmShare is how many of the contexts were ready before they were asked for.

@@ -1,12 +1,12 @@
 // Opens pages for one call each with playwright-core, as tapin's one-shots do:
 // a context, the page until DOMContentLoaded, a quiet network for up to 5 s, a
-// picture or the text, and the context closed. Reads {chromium, rounds, urls}
-// from standard input, writes {screenshot: [ms…], extract: [ms…]}.
+// picture or the text, and the context closed. The argument is the path of
+// Chromium. Reads lines {kind, url} from standard input, and answers each with
+// the milliseconds it took.
 import { chromium } from 'playwright-core'
-import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
 
-const job = JSON.parse(readFileSync(0, 'utf8'))
-const browser = await chromium.launch({ executablePath: job.chromium, args: ['--no-sandbox'] })
+const browser = await chromium.launch({ executablePath: process.argv[2], args: ['--no-sandbox'] })
 
 async function once(kind, url) {
   const began = performance.now()
@@ -22,14 +22,8 @@ async function once(kind, url) {
   return took
 }
 
-const out = { screenshot: [], extract: [] }
-for (let round = 0; round <= job.rounds; round++) {
-  for (const kind of ['screenshot', 'extract']) {
-    for (const url of job.urls) {
-      const took = await once(kind, url)
-      if (round > 0) out[kind].push(took) // the first one warms the disk
-    }
-  }
+for await (const line of createInterface({ input: process.stdin })) {
+  const { kind, url } = JSON.parse(line)
+  console.log(await once(kind, url))
 }
-console.log(JSON.stringify(out))
 await browser.close()
