@@ -5,6 +5,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -72,6 +73,9 @@ type app struct {
 	set     []string
 	handed  bool // further settings stand on standard input
 	verbose bool
+
+	lines     *bufio.Reader // what a person says
+	questions int           // how many they were asked
 }
 
 const rootLong = `tapin drives a real browser for an AI agent. When only a person can go on,

@@ -12,26 +12,33 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "See and check the settings",
+		Short: "See, check and change the settings",
 		Long: `Settings come from config.yaml in tapin's home, then from the environment
 (listen.control is TAPIN_LISTEN_CONTROL), then from --set. Later ones win.`,
 		Example: `  tapin config show
-  tapin config check
-  tapin config keys`,
+  tapin config set tunnel=cloudflared
+  tapin config edit`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "show", Short: "Every setting, and where it comes from", Args: arguments(cobra.NoArgs),
+			Use: "show", Short: "Show every setting, and where it comes from",
+			Long:    "Shows every setting with its value, and behind it where that comes from. Secrets\nare masked.",
+			Example: "  tapin config show\n  tapin config show --json", Args: arguments(cobra.NoArgs),
 			RunE: func(*cobra.Command, []string) error { return a.configShow() },
 		},
 		&cobra.Command{
-			Use: "check", Short: "Whether the settings are valid", Args: arguments(cobra.NoArgs),
+			Use: "check", Short: "Check whether the settings are valid",
+			Long:    "Reads the settings as tapin would, and names each mistake with its line.",
+			Example: "  tapin config check", Args: arguments(cobra.NoArgs),
 			RunE: func(*cobra.Command, []string) error { return a.configCheck() },
 		},
+		a.configSetCommand(), a.configEditCommand(),
 		&cobra.Command{
-			Use: "keys", Short: "What can be set, and what it is for", Args: arguments(cobra.NoArgs),
+			Use: "keys", Short: "List what can be set, and what it is for",
+			Long:    "Lists every setting with its type, its default and what it is for.",
+			Example: "  tapin config keys\n  tapin config keys --json", Args: arguments(cobra.NoArgs),
 			RunE: func(*cobra.Command, []string) error { return a.configKeys() },
 		},
 	)

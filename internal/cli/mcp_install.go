@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -272,22 +270,6 @@ func (a *app) apply(ctx context.Context, c change, o installOptions) error {
 	})
 }
 
-// agreed asks a question that only yes answers.
-func (a *app) agreed(ctx context.Context, question string) bool {
-	a.printf("%s [y/N] ", question)
-	said := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(io.LimitReader(a.env.Stdin, 64)).ReadString('\n')
-		said <- line
-	}()
-	select {
-	case line := <-said:
-		return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line)))
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // difference shows the lines that change, with what stands around them.
 func (a *app) difference(c change) string {
 	p := a.paint(a.env.Stdout)
@@ -324,12 +306,8 @@ func splitLines(text []byte) []string {
 // write keeps the file as it was beside it, and puts the new one in its place
 // in one step. A file that was changed meanwhile is left alone.
 func (c change) write() (backup string, err error) {
-	now, err := os.ReadFile(c.path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.unchanged(); err != nil {
 		return "", err
-	}
-	if !bytes.Equal(now, c.old) {
-		return "", fault.New(fault.Busy, "", "%s was changed by another program meanwhile", c.path).WithHint("Try again.")
 	}
 	folder := filepath.Dir(c.path)
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // the host's own folder, which others may read as before
@@ -341,6 +319,18 @@ func (c change) write() (backup string, err error) {
 		}
 	}
 	return backup, place(c.path, c.new, c.mode)
+}
+
+// unchanged refuses where another program has written meanwhile.
+func (c change) unchanged() error {
+	now, err := os.ReadFile(c.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !bytes.Equal(now, c.old) {
+		return fault.New(fault.Busy, "", "%s was changed by another program meanwhile", c.path).WithHint("Try again.")
+	}
+	return nil
 }
 
 // keep writes the file as it was beside it, over no earlier one.

@@ -80,9 +80,8 @@ func Load(in Inputs) (*Config, *Origins, error) {
 	l.readSet(in.Set)
 	l.derive()
 	l.check()
-	if len(l.problems) > 0 {
-		e := fault.New(fault.InvalidRequest, "read settings", "%w", errors.Join(l.problems...))
-		return nil, nil, e.WithHint("Correct what the details name; nothing was started or changed.")
+	if err := l.fault(); err != nil {
+		return nil, nil, err
 	}
 	return l.config, l.origins, nil
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tapin/internal/fault"
 )
 
 // loader collects values, where they came from, and what was wrong.
@@ -32,6 +35,15 @@ func (l *loader) problem(at Origin, format string, args ...any) {
 		place = fmt.Sprintf("%s:%d:%d", at.Name, at.Line, at.Column)
 	}
 	l.problems = append(l.problems, fmt.Errorf("%s: %s", place, fmt.Sprintf(format, args...)))
+}
+
+// fault is everything that was wrong, or nil.
+func (l *loader) fault() error {
+	if len(l.problems) == 0 {
+		return nil
+	}
+	return fault.New(fault.InvalidRequest, "read settings", "%w", errors.Join(l.problems...)).
+		WithHint("Correct what the details name; nothing was started or changed.")
 }
 
 // assign gives a key its value, if it is one.

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/term"
+
+	"tapin/internal/fault"
+	"tapin/internal/secret"
+)
+
+// someoneAsks reports whether a person is there to answer questions.
+func (a *app) someoneAsks() bool {
+	in, ok := a.env.Stdin.(io.Writer) // a terminal can be written to, and that is how Env tells one
+	return ok && !a.json && a.env.IsTerminal(in) && a.env.IsTerminal(a.env.Stdout)
+}
+
+// input is what the person says, a line at a time. There is one reader: what a
+// second one had read ahead would be lost.
+func (a *app) input() *bufio.Reader {
+	if a.lines == nil {
+		a.lines = bufio.NewReader(a.env.Stdin)
+	}
+	return a.lines
+}
+
+// readLine waits for a line, and no longer than ctx: nothing can interrupt a
+// read, so that it is left behind.
+func (a *app) readLine(ctx context.Context) (string, error) {
+	type said struct {
+		line string
+		err  error
+	}
+	heard := make(chan said, 1)
+	go func() {
+		line, err := a.input().ReadString('\n')
+		if errors.Is(err, io.EOF) && line != "" {
+			err = nil
+		}
+		heard <- said{strings.TrimSpace(line), err}
+	}()
+	select {
+	case s := <-heard:
+		return s.line, s.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// asked asks a question and returns the answer, or what stands in brackets if
+// there is none.
+func (a *app) asked(ctx context.Context, question, otherwise string) (string, error) {
+	if otherwise != "" {
+		question += " [" + otherwise + "]"
+	}
+	a.questions++
+	a.printf("%s ", question)
+	line, err := a.readLine(ctx)
+	if err != nil {
+		a.printf("\n")
+		return "", err
+	}
+	if line == "" {
+		return otherwise, nil
+	}
+	return line, nil
+}
+
+// agreed asks a question that only yes answers.
+func (a *app) agreed(ctx context.Context, question string) bool {
+	yes, err := a.confirmed(ctx, question, false)
+	return err == nil && yes
+}
+
+// confirmed asks a question of yes or no, and again where it is neither.
+func (a *app) confirmed(ctx context.Context, question string, byDefault bool) (bool, error) {
+	choices := "[y/N]"
+	if byDefault {
+		choices = "[Y/n]"
+	}
+	for {
+		line, err := a.asked(ctx, question+" "+choices, "")
+		switch word := strings.ToLower(line); {
+		case err != nil:
+			return false, err
+		case word == "":
+			return byDefault, nil
+		case word == "y" || word == "yes":
+			return true, nil
+		case word == "n" || word == "no":
+			return false, nil
+		}
+		a.printf("Please say y or n.\n")
+	}
+}
+
+// chosen asks for one of a few things by its number.
+func (a *app) chosen(ctx context.Context, question string, choices []string, byDefault int) (int, error) {
+	for i, c := range choices {
+		a.printf("    %d  %s\n", i+1, c)
+	}
+	for {
+		line, err := a.asked(ctx, question, fmt.Sprint(byDefault+1))
+		if err != nil {
+			return 0, err
+		}
+		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(choices) {
+			return n - 1, nil
+		}
+		a.printf("  Please say a number from 1 to %d.\n", len(choices))
+	}
+}
+
+// askedSecret reads one line without showing it. An empty one is an answer too.
+func (a *app) askedSecret(ctx context.Context, question string) (secret.Text, error) {
+	a.questions++
+	file, ok := a.env.Stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		a.printf("%s ", question)
+		line, err := a.readLine(ctx)
+		a.printf("\n")
+		return secret.New(line), err
+	}
+	before, err := term.GetState(int(file.Fd()))
+	if err != nil {
+		return secret.Text{}, fault.New(fault.InvalidRequest, "", "nothing could be read from the terminal")
+	}
+	a.printf("%s ", question)
+	defer a.printf("\n")
+	type said struct {
+		text secret.Text
+		err  error
+	}
+	heard := make(chan said, 1)
+	go func() {
+		typed, err := term.ReadPassword(int(file.Fd()))
+		heard <- said{secret.New(strings.TrimSpace(string(typed))), err}
+	}()
+	select {
+	case s := <-heard:
+		return s.text, s.err
+	case <-ctx.Done():
+		// The read is left behind, but not a terminal that shows nothing.
+		_ = term.Restore(int(file.Fd()), before)
+		return secret.Text{}, ctx.Err()
+	}
+}
