@@ -30,7 +30,7 @@ type layer struct {
 // floors lists every room, lowest floor first. A room with /... stands for all
 // rooms under it too.
 var floors = []layer{
-	{"web", false, []string{"web/...", "skills/..."}},
+	{"web", false, []string{"web/...", "skills/...", "scripts"}},
 	{"ground", true, []string{
 		"internal/fault", "internal/secret", "internal/money", "internal/site", "internal/origin",
 		"internal/event/...", "internal/store/...", "internal/vault/...", "internal/config",

@@ -112,7 +112,7 @@ func (a *app) root() *cobra.Command {
 	complete(root, "set", settingNames)
 
 	chapters := []chapter{
-		{"Run", []*cobra.Command{a.upCommand(), a.downCommand(), a.sidecarCommand()}},
+		{"Run", []*cobra.Command{a.upCommand(), a.downCommand(), a.setupCommand(), a.sidecarCommand()}},
 		{"Drive the browser", []*cobra.Command{
 			a.openCommand(), a.screenshotCommand(), a.shotCommand(), a.statusCommand(),
 			a.backCommand(), a.forwardCommand(), a.reloadCommand(), a.stopCommand(),

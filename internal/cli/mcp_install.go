@@ -99,27 +99,32 @@ func (a *app) mcpInstall(ctx context.Context, hosts []string, o installOptions) 
 		if err != nil {
 			return err
 		}
-		var c change
-		switch host {
-		case "claude-code":
-			c, err = a.claudeCode(e, o)
-		case "codex":
-			c, err = a.codex(e, o)
-		case "json":
-			if o.file == "" {
-				return a.printEntry(e)
-			}
-			c, err = edit(o.file, func(old []byte) ([]byte, error) { return setMember(old, []string{"mcpServers", "tapin"}, e) })
+		if host == "json" && o.file == "" {
+			return a.printEntry(e)
 		}
+		c, err := a.hostChange(host, e, o)
 		if err != nil {
 			return err
 		}
-		c.what = host
 		if err := a.apply(ctx, c, o); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// hostChange is what has to become of the file of a host.
+func (a *app) hostChange(host string, e entry, o installOptions) (c change, err error) {
+	switch host {
+	case "claude-code":
+		c, err = a.claudeCode(e, o)
+	case "codex":
+		c, err = a.codex(e, o)
+	default:
+		c, err = edit(o.file, func(old []byte) ([]byte, error) { return setMember(old, []string{"mcpServers", "tapin"}, e) })
+	}
+	c.what = host
+	return c, err
 }
 
 // hostsHere are the hosts that this user has; one who has none gets the entry

@@ -53,23 +53,35 @@ func (a *app) skillInstall(ctx context.Context, hosts []string, o installOptions
 		}
 	}
 	for _, host := range hosts {
-		// Codex reads the folder that agents share.
-		folder := map[string]string{"claude-code": ".claude", "codex": ".agents"}[host]
-		if folder == "" {
-			a.printf("%s", skills.Tapin)
+		if skillFolder(host) == "" {
+			if err := a.answer(map[string]string{"skill": string(skills.Tapin)}, func() { a.printf("%s", skills.Tapin) }); err != nil {
+				return err
+			}
 			continue
 		}
-		c, err := edit(filepath.Join(root, folder, "skills", "tapin", "SKILL.md"), func([]byte) ([]byte, error) { return skills.Tapin, nil })
+		c, err := skillChange(host, root)
 		if err != nil {
 			return err
-		}
-		c.what = host
-		if c.old == nil {
-			c.mode = 0o644
 		}
 		if err := a.apply(ctx, c, o); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// skillFolder is where a host looks for skills. Codex reads the folder that
+// agents share.
+func skillFolder(host string) string {
+	return map[string]string{"claude-code": ".claude", "codex": ".agents"}[host]
+}
+
+// skillChange is what has to become of the skill of a host.
+func skillChange(host, root string) (change, error) {
+	c, err := edit(filepath.Join(root, skillFolder(host), "skills", "tapin", "SKILL.md"), func([]byte) ([]byte, error) { return skills.Tapin, nil })
+	c.what = host
+	if c.old == nil {
+		c.mode = 0o644
+	}
+	return c, err
 }

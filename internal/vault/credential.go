@@ -91,6 +91,15 @@ func (c *Credentials) Credential(ctx context.Context, name string) (secret.Text,
 		WithHint("Set %s, or add %s for the account %s to the keychain.", variable, name, keychainAccount)
 }
 
+// Keep puts an entry such as credential-telegram-bot-token into the keychain,
+// in place of an earlier one. The environment still goes before it.
+func (c *Credentials) Keep(ctx context.Context, name string, value secret.Text) error {
+	if _, err := credentialVariable(name); err != nil {
+		return err
+	}
+	return c.store(ctx, name, value)
+}
+
 // credentialVariable names the environment's alternative to an entry.
 func credentialVariable(name string) (string, error) {
 	rest, ok := strings.CutPrefix(name, credentialPrefix)

@@ -76,8 +76,8 @@ func (c *Credentials) SaveTOTP(ctx context.Context, site string, seed secret.Tex
 
 // save notes the name first: an entry that no list tells of would stay for ever.
 func (c *Credentials) save(ctx context.Context, site, entry string, value secret.Text) error {
-	if value.Reveal() == "" || len(value.Reveal()) > maxEntry {
-		return fault.New(fault.InvalidRequest, "keep "+entry, "it is longer than %d bytes", maxEntry)
+	if err := fits(entry, value); err != nil {
+		return err
 	}
 	err := c.note(ctx, func(n *names) {
 		if !slices.Contains(n.Sites, site) {
@@ -86,6 +86,24 @@ func (c *Credentials) save(ctx context.Context, site, entry string, value secret
 		}
 	})
 	if err != nil {
+		return err
+	}
+	return c.store(ctx, entry, value)
+}
+
+func fits(entry string, value secret.Text) error {
+	switch {
+	case value.IsEmpty():
+		return fault.New(fault.InvalidRequest, "keep "+entry, "it is empty")
+	case len(value.Reveal()) > maxEntry:
+		return fault.New(fault.InvalidRequest, "keep "+entry, "it is longer than %d bytes", maxEntry)
+	}
+	return nil
+}
+
+// store puts an entry into the keychain, and sees that it is there.
+func (c *Credentials) store(ctx context.Context, entry string, value secret.Text) error {
+	if err := fits(entry, value); err != nil {
 		return err
 	}
 	if err := c.keys.set(ctx, entry, value); err != nil {

@@ -207,3 +207,33 @@ func TestEveryLoginThatIsKeptComesBack(t *testing.T) {
 		}
 	})
 }
+
+func TestKeepsTheKeyOfAService(t *testing.T) {
+	t.Parallel()
+	const bot = "credential-telegram-bot-token"
+	for name, tt := range map[string]struct {
+		ring         *ring
+		entry, value string
+		want         fault.Code
+	}{
+		"in a keychain":           {&ring{}, bot, "1:abc", ""},
+		"without a keychain":      {broken(), bot, "1:abc", fault.Forbidden},
+		"nothing is no key":       {&ring{}, bot, "", fault.InvalidRequest},
+		"the sealing key is ours": {&ring{}, "credential-tapin-vault", "x", fault.InvalidRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := vault.NewCredentials(openHome(t), &vault.Options{Keyring: tt.ring, Getenv: env()})
+			err := c.Keep(t.Context(), tt.entry, secret.New(tt.value))
+			if tt.want != "" {
+				if fault.Of(err).Code != tt.want {
+					t.Fatalf("said %v", err)
+				}
+				return
+			}
+			if got, err2 := c.Credential(t.Context(), bot); err != nil || err2 != nil || got.Reveal() != tt.value {
+				t.Fatalf("%v, %v", err, err2)
+			}
+		})
+	}
+}
