@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -32,25 +33,54 @@ type finding struct {
 	Verdict verdict `json:"verdict"`
 	Text    string  `json:"text"`
 	Fix     string  `json:"fix,omitempty"`
+
+	mend *mend // how tapin itself can mend it; nil if it cannot
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	var o fixOptions
+	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look for anything amiss, and say how to mend it",
+		Short: "Look for anything amiss, and mend it",
 		Long: `Looks at the settings, the home, the browser, the ports, the key and the
-network. It changes nothing, and fails only if something must be mended.`,
-		Example: "  tapin doctor\n  tapin doctor --json",
-		Args:    arguments(cobra.NoArgs),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+network, and says how to mend what it finds. It changes nothing, and fails only
+if something must be mended.
+
+With --fix it mends what it safely can, and says what it did: it closes a home
+that others could write to, clears away what dead browsers left, and with your
+consent installs a browser, moves to a free port, or replaces a token that
+others could have read. It never touches records, logins or what runs, and
+locks need no mending: the system frees them with their process.`,
+		Example: `  tapin doctor
+  tapin doctor --fix
+  tapin doctor --fix --dry-run`,
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !o.fix && (o.dryRun || o.yes) {
+				return fault.New(fault.InvalidRequest, "", "--dry-run and --yes go with --fix").WithHint("Without --fix nothing is changed anyway.")
+			}
+			return a.doctor(cmd.Context(), o)
+		},
 	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&o.fix, "fix", false, "mend what can be mended")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "with --fix: say what it would do, and change nothing")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "with --fix: do not ask")
+	return cmd
 }
 
-func (a *app) doctor(ctx context.Context) error {
-	done := a.progress("looking around")
-	defer done()
-	findings := a.examine(ctx)
-	done()
+func (a *app) doctor(ctx context.Context, o fixOptions) error {
+	findings := a.lookAround(ctx)
+	var mended []mending
+	if o.fix {
+		mended = a.fix(ctx, findings, o)
+		if ctx.Err() != nil {
+			return exit(interrupted)
+		}
+		if !o.dryRun && slices.ContainsFunc(mended, func(m mending) bool { return m.Result == mendDone }) {
+			findings = a.lookAround(ctx)
+		}
+	}
 	problems := 0
 	for _, f := range findings {
 		if f.Verdict == bad {
@@ -60,8 +90,12 @@ func (a *app) doctor(ctx context.Context) error {
 	answer := struct {
 		Healthy  bool      `json:"healthy"`
 		Findings []finding `json:"findings"`
-	}{problems == 0, findings}
-	if err := a.answer(answer, func() { a.tellFindings(findings, problems) }); err != nil {
+		Mended   []mending `json:"mended,omitempty"`
+	}{problems == 0, findings, mended}
+	if err := a.answer(answer, func() {
+		a.tellMendings(mended, o)
+		a.tellFindings(findings, problems)
+	}); err != nil {
 		return err
 	}
 	if problems > 0 {
@@ -70,15 +104,23 @@ func (a *app) doctor(ctx context.Context) error {
 	return nil
 }
 
+func (a *app) lookAround(ctx context.Context) []finding {
+	done := a.progress("looking around")
+	defer done()
+	return a.examine(ctx)
+}
+
 // examine looks at everything. One thing that is broken does not keep it from
 // looking at the next.
 func (a *app) examine(ctx context.Context) []finding {
 	b := build()
 	found := []finding{{Name: "tapin", Verdict: good, Text: fmt.Sprintf("%s, %s, %s", b.Version, b.Go, b.Platform)}}
-	cfg, _, err := a.settings()
+	cfg, origins, err := a.settings()
 	if err != nil {
-		found = append(found, trouble("settings", bad, err))
-		cfg = config.Default()
+		f := trouble("settings", bad, err)
+		f.mend = a.mendSettings()
+		found = append(found, f)
+		cfg, origins = config.Default(), nil
 	} else {
 		found = append(found, finding{Name: "settings", Verdict: good, Text: "They are valid."})
 	}
@@ -86,7 +128,9 @@ func (a *app) examine(ctx context.Context) []finding {
 	var running daemon.Running
 	switch {
 	case err != nil:
-		found = append(found, trouble("home", bad, err))
+		f := trouble("home", bad, err)
+		f.mend = a.mendHome()
+		found = append(found, f)
 	case home == nil:
 		path, _ := a.homePath()
 		found = append(found, finding{Name: "home", Verdict: note, Text: a.tilde(path) + " does not exist yet.", Fix: a.command("up") + " makes it."})
@@ -96,8 +140,9 @@ func (a *app) examine(ctx context.Context) []finding {
 		var f finding
 		running, f = a.examineRunning(home)
 		found = append(found, f, a.examineVault(ctx, home))
+		found = append(found, a.examineLeftovers(home, running)...)
 	}
-	found = append(found, a.examinePorts(cfg, home, running)...)
+	found = append(found, a.examinePorts(cfg, origins, home, running)...)
 	found = append(found, a.examinePhone(ctx, cfg, home, running)...)
 	found = append(found, a.examineBrowser(cfg)...)
 	found = append(found, examineClock(home))

@@ -40,7 +40,8 @@ func (a *app) examineHome(home *store.Home) finding {
 		if err == nil && info.Mode().Perm()&0o077 != 0 {
 			file := a.tilde(filepath.Join(home.Path(), name))
 			return finding{Name: "home", Verdict: bad, Text: fmt.Sprintf("%s is open to other users (mode %04o).", file, info.Mode().Perm()),
-				Fix: "Delete it and start tapin again, which makes a new one: others may have read it."}
+				Fix:  "Delete it and start tapin again, which makes a new one: others may have read it.",
+				mend: a.mendToken(home, name)}
 		}
 	}
 	return f
@@ -143,7 +144,7 @@ func boundary(name string, uid int) finding {
 	return f
 }
 
-func (a *app) examinePorts(cfg *config.Config, home *store.Home, running daemon.Running) []finding {
+func (a *app) examinePorts(cfg *config.Config, origins *config.Origins, home *store.Home, running daemon.Running) []finding {
 	var found []finding
 	control := cfg.Listen.Control
 	if home != nil && running.Sidecar != 0 {
@@ -152,7 +153,11 @@ func (a *app) examinePorts(cfg *config.Config, home *store.Home, running daemon.
 		}
 	}
 	for _, l := range []struct{ key, address string }{{"listen.control", control}, {"listen.public", cfg.Listen.Public}} {
-		found = append(found, examinePort(l.key, l.address, running.Sidecar))
+		f := examinePort(l.key, l.address, running.Sidecar)
+		if f.Verdict == bad && running.Sidecar == 0 {
+			f.mend = a.mendPort(l.key, l.address, origins)
+		}
+		found = append(found, f)
 	}
 	return found
 }
@@ -173,7 +178,7 @@ func examinePort(key, address string, pid int) finding {
 		f.Text = fmt.Sprintf("%s (%s) is in use, as it should be while tapin runs.", address, key)
 	default:
 		f.Verdict, f.Text = bad, fmt.Sprintf("%s (%s) cannot be listened on: %v.", address, key, reason(err))
-		f.Fix = fmt.Sprintf("End the program that uses it, or set %s to another address in %s.", key, configFile)
+		f.Fix = fmt.Sprintf("End the program that uses it, or set %s to another address in %s; doctor --fix finds one.", key, configFile)
 	}
 	return f
 }
@@ -199,7 +204,11 @@ func (a *app) examineBrowser(cfg *config.Config) []finding {
 	began := time.Now()
 	c, err := local.Find(cfg.Browser.Path)
 	if err != nil {
-		return []finding{trouble("browser", bad, err)}
+		f := trouble("browser", bad, err)
+		f.mend = &mend{does: "install a browser with this system's package manager", asks: true, do: func(ctx context.Context) (string, error) {
+			return "Installed a browser.", a.installBrowser(ctx)
+		}}
+		return []finding{f}
 	}
 	found := []finding{{Name: "browser", Verdict: good,
 		Text: fmt.Sprintf("Chromium %s at %s answered in %s.", c.Version, c.Path, seconds(time.Since(began)))}}
