@@ -196,9 +196,9 @@ func (s *setup) conclude(steps []*stage, began time.Time) error {
 	running := a.runs()
 	answer := struct {
 		Steps     []*stage `json:"steps"`
-		Left      int     `json:"left"`
-		Questions int     `json:"questions"`
-		Running   bool    `json:"running"`
+		Left      int      `json:"left"`
+		Questions int      `json:"questions"`
+		Running   bool     `json:"running"`
 	}{steps, left, a.questions, running}
 	return a.answer(answer, func() {
 		p := a.paint(a.env.Stdout)

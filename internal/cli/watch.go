@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,14 +19,18 @@ import (
 const watchPoll = 500 * time.Millisecond
 
 func (a *app) watchCommand() *cobra.Command {
-	var all bool
+	var all, plain bool
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Follow what happens, live",
-		Long: `Shows one line for each thing that happens: sessions, hand-offs, questions of
-pages, downloads. It goes on over restarts of tapin without losing a line, and
-ends with Ctrl-C. With --json each event is one line of JSON as the feed has it.`,
-		Example: "  tapin watch\n  tapin watch --all\n  tapin --json watch",
+		Long: `Shows a live screen: what waits for you and how long it does, the sessions and
+who drives them, and what was done lately. q or Ctrl-C ends it, and the terminal
+is as it was before.
+
+With --lines, and where there is no terminal, it shows one line for each thing
+that happens instead. It goes on over restarts of tapin without losing a line.
+With --json each event is one line of JSON as the feed has it.`,
+		Example: "  tapin watch\n  tapin watch --lines --all\n  tapin watch --json",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := a.existingHome()
@@ -40,10 +45,14 @@ ends with Ctrl-C. With --json each event is one line of JSON as the feed has it.
 			if all {
 				w.cursor = 0
 			}
+			if in, out, ok := a.terminals(); ok && !plain {
+				return w.watchLive(cmd.Context(), in, out)
+			}
 			return w.run(cmd.Context())
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "begin with the oldest event that is kept")
+	cmd.Flags().BoolVar(&plain, "lines", false, "one line for each event, no screen")
 	return cmd
 }
 
@@ -54,6 +63,9 @@ type watch struct {
 	cursor uint64
 	lost   bool // told that nothing is running
 	begun  bool // told that it follows
+
+	screen *live         // nil where lines are told
+	nudge  chan struct{} // something happened: look again
 }
 
 func (w *watch) run(ctx context.Context) error {
@@ -126,6 +138,13 @@ func (w *watch) follow(ctx context.Context, client *api.Client, address string) 
 			}
 		}
 	}()
+	if w.screen != nil {
+		w.nudge = make(chan struct{}, 1)
+		var looking sync.WaitGroup
+		looking.Go(func() { w.screen.keepLooking(following, client, w.nudge) })
+		defer looking.Wait()
+		defer leave()
+	}
 	for e, err := range client.EventsFrom(following, &w.cursor) {
 		if gap, ok := errors.AsType[*api.ResyncError](err); ok {
 			w.gap(gap)
@@ -134,7 +153,7 @@ func (w *watch) follow(ctx context.Context, client *api.Client, address string) 
 		if err != nil {
 			return err
 		}
-		if err := w.tell(e); err != nil {
+		if err := w.tell(following, e); err != nil {
 			return err
 		}
 	}
@@ -150,7 +169,15 @@ func (w *watch) gap(g *api.ResyncError) {
 	w.note("Some events were missed: they are older than what is kept. What is so now: " + w.app.command("status"))
 }
 
-func (w *watch) tell(e event.Event) error {
+func (w *watch) tell(ctx context.Context, e event.Event) error {
+	if w.screen != nil {
+		w.screen.tell(ctx, e)
+		select {
+		case w.nudge <- struct{}{}:
+		default:
+		}
+		return nil
+	}
 	if w.app.json {
 		raw, err := json.Marshal(e)
 		if err != nil {
@@ -166,6 +193,13 @@ func (w *watch) tell(e event.Event) error {
 
 // note is for the person who watches, not for what reads along.
 func (w *watch) note(text string) {
+	if w.screen != nil {
+		// The board says by itself that it follows; it needs to know of the rest.
+		if w.lost {
+			w.screen.changes <- func(b *board) { b.note, b.seats, b.turns, b.asks = text, nil, nil, nil }
+		}
+		return
+	}
 	if !w.app.json {
 		w.app.errorf("%s\n", w.app.paint(w.app.env.Stderr).dim(text))
 	}
