@@ -12,14 +12,13 @@ import (
 	"golang.org/x/term"
 
 	"tapin/internal/cli"
-	"tapin/internal/store"
 )
 
 func main() { os.Exit(run(nil)) }
 
-// run is the program. onDisk hears of every step of every write: the program
+// run is the program. staged gives a test's program another world: the program
 // that people have passes none, and nothing outside it can make it do so.
-func run(onDisk func(change string, step store.Step)) int {
+func run(staged func(*cli.Env)) int {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup means to outlive the terminal
 		signals = append(signals, syscall.SIGHUP)
@@ -27,12 +26,15 @@ func run(onDisk func(change string, step store.Step)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	// The first signal ends in order; the second one ends at once.
 	context.AfterFunc(ctx, stop)
-	return cli.Main(ctx, cli.Env{
+	env := cli.Env{
 		Args: os.Args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(),
 		Home:       home,
 		IsTerminal: isTerminal,
-		OnDisk:     onDisk,
-	})
+	}
+	if staged != nil {
+		staged(&env)
+	}
+	return cli.Main(ctx, env)
 }
 
 func home() (string, error) {

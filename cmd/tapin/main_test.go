@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,10 +19,20 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"tapin/internal/cli"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tapin": func() { os.Exit(run(dieWhenTold())) }})
+	all := map[string]func(){"tapin": func() {
+		standInForTheWeb()
+		os.Exit(run(func(env *cli.Env) {
+			env.OnDisk = dieWhenTold()
+			env.Keyring = keychainInAFile()
+		}))
+	}}
+	maps.Copy(all, programs())
+	testscript.Main(m, all)
 }
 
 // TestScripts runs the program as a person would, on a real Chromium.

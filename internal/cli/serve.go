@@ -18,6 +18,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/sidecar"
 	"tapin/internal/store"
+	"tapin/internal/vault"
 )
 
 // readyWord is what a process that was started by another says once it serves.
@@ -53,6 +54,7 @@ func (a *app) runSidecar(ctx context.Context) error {
 	defer func() { _ = home.Close() }()
 	return sidecar.Run(ctx, sidecar.Options{
 		Home: home, Config: cfg, Version: buildVersion(), Logger: a.processLogger(a.env.Stderr),
+		Vault:   &vault.Options{Getenv: a.getenv, Keyring: a.env.Keyring},
 		OnReady: func(string) { a.printf("%s\n", readyWord) },
 	})
 }
