@@ -13,10 +13,10 @@ LDFLAGS := -s -w -X tapin/internal/cli.version=$(VERSION)
 TOOLS   := bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help up down build setup setup-test test verify race lint fmt vuln fuzz chaos soak bench bench-live bench-hands bench-oneshots bench-tokens bench-smoke verify-browserbase verify-mcp web screenshots tools verify-telegram bench-telegram clean go cc
+.PHONY: help up down build setup setup-test test verify race lint fmt vuln fuzz chaos soak bench bench-live bench-hands bench-oneshots bench-tokens bench-smoke verify-browserbase verify-mcp web screenshots tools verify-telegram bench-telegram docs licenses release-dry-run clean go cc
 
 help: ## list these commands
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
 
 up: setup build ## start tapin: find or install a browser, build, run
 	@exec bin/tapin up
@@ -117,6 +117,15 @@ screenshots: setup web/node_modules ## every state of the pages into bin/screens
 	@node web/dev/screenshots.js bin/screenshots
 	@SCALE=2 node web/dev/screenshots.js docs/img $(SHOTS)
 	@$(GO) run ./web/dev shrink docs/img
+
+docs: go ## write the references in docs anew: settings, commands, routes and codes, MCP tools
+	@TAPIN_TEST_WRITE_DOCS=1 $(GO) test ./cmd/tapin -run 'TestTheReference' -count=1
+
+licenses: go ## print the licences of everything that is in the program
+	@$(GO) run ./scripts/licenses
+
+release-dry-run: go ## build all that a release has, twice, compare, and publish nothing
+	@VERSION='$(VERSION)' GO='$(GO)' scripts/release.sh
 
 SHOTS := again code console console-dark console-laptop driving driving-dark finished keyboard laptop laptop-dark more more-dark number permission watching
 
