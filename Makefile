@@ -73,26 +73,34 @@ chaos: setup cc ## the crash tests in full: CHAOS (50) kills each
 soak: setup ## the long-running tests: memory and speed must stay flat
 	TAPIN_TEST_SOAK=1 $(GO) test -run Soak -count=1 -p 1 -v -timeout 120m $(PKGS)
 
-# The project's own benchmark stands in bench/; until it does, Go's benchmarks
-# are what there is.
-bench: setup build ## measure, interleaved with a floor; prints one table
-	@if [ -d bench ]; then $(GO) run ./bench; \
-	  else echo "bench: no bench/ folder; running Go's benchmarks"; $(GO) test -run '^$$' -bench . -benchmem -p 1 $(PKGS); fi
+# One benchmark, in bench/; a part of it by the name of its suite. The peers come
+# from npm at pinned versions, and nothing of theirs is run while they are put there.
+bench: setup build bench/peers/node_modules ## measure everything beside raw CDP and the peers; prints one table (needs Node and npm)
+	@$(GO) run ./bench
 
-bench-live: setup go ## tap → changed picture at the viewer, beside raw CDP, among twenty and beside a slow one
-	@$(GO) test ./internal/liveview -run '^$$' -bench Tap -benchtime 25x -timeout 20m
+bench-live: setup build ## the live view: a tap until it is seen, pictures a second, twenty viewers, a killed sidecar
+	@$(GO) run ./bench -peers=false -only socket,glass,crowd,kill
 
-bench-hands: setup build ## click through hard pages beside playwright-core (needs Node and npm)
-	@cd bench/peers && npm install --no-package-lock --no-audit --no-fund --silent
-	@$(GO) run ./bench -hands -rounds 5
+bench-hands: setup build bench/peers/node_modules ## click through hard pages beside playwright-core (needs Node and npm)
+	@$(GO) run ./bench -only hands
 
-bench-oneshots: setup build ## one-shots, cold and warm, beside playwright-core (needs Node and npm)
-	@cd bench/peers && npm install --no-package-lock --no-audit --no-fund --silent
-	@$(GO) run ./bench -oneshots -rounds 10
+bench-oneshots: setup build bench/peers/node_modules ## one-shots, cold and warm, beside playwright-core (needs Node and npm)
+	@$(GO) run ./bench -only oneshots
 
-bench-tokens: setup build ## tokens of a snapshot beside @playwright/mcp (needs Node and npm)
-	@cd bench/tokens && npm install --no-package-lock --no-audit --no-fund --silent
-	@node bench/tokens/tokens.mjs bin/tapin "$${TAPIN_CHROME:-$$(command -v chromium || command -v google-chrome)}"
+bench-tokens: setup build bench/peers/node_modules ## tokens of a snapshot beside the peers that speak MCP (needs Node and npm)
+	@$(GO) run ./bench -only tokens
+
+bench-telegram: setup build ## what an owner waits for in the chat: announcement, relay, screenshot
+	@$(GO) run ./bench -peers=false -only chat
+
+bench-smoke: setup build ## only check that the benchmark still runs
+	@$(GO) run ./bench -smoke
+
+bench/peers/node_modules: bench/peers/package.json
+	@scripts/need.sh node
+	@echo "bench: putting the peers into bench/peers (once)"
+	@cd bench/peers && npm install --no-package-lock --no-audit --no-fund --silent --ignore-scripts
+	@touch $@
 
 verify-browserbase: setup ## the official Browserbase SDK against our stand-in for it (needs Node and npm)
 	@GO='$(GO)' scripts/verify/browserbase.sh
@@ -100,15 +108,8 @@ verify-browserbase: setup ## the official Browserbase SDK against our stand-in f
 verify-mcp: setup build ## the TypeScript SDK and the MCP inspector against tapin (needs Node and npm)
 	@scripts/verify/mcp.sh bin/tapin
 
-bench-telegram: setup ## what an owner waits for in the chat: announcement, relay, screenshot
-	@$(GO) test ./cmd/tapin -run '^$$' -bench Talk -benchtime 30x -count 1
-
 verify-telegram: setup build ## a login hand-off over another project's Bot API (needs Node and npm)
 	@scripts/verify/telegram.sh bin/tapin
-
-bench-smoke: setup build ## only check that the benchmarks still run
-	@if [ -d bench ]; then $(GO) run ./bench -smoke; \
-	  else echo "bench: no bench/ folder; running Go's benchmarks once"; $(GO) test -run '^$$' -bench . -benchtime 1x -p 1 $(PKGS); fi
 
 web: setup web/node_modules ## the pages: types, properties, a real browser, axe (needs Node and npm)
 	@cd web && node_modules/.bin/tsc -p . && node --test test/*.test.js

@@ -36,47 +36,55 @@ type handsResult struct {
 	Failed int       `json:"failed"`
 }
 
-// hands runs tapin and playwright-core over the same hard pages and prints who
-// got through, and how fast.
-func hands(ctx context.Context, binary, chromium string, rounds int) error {
+func (r handsResult) took() []time.Duration {
+	all := make([]time.Duration, len(r.MS))
+	for i, v := range r.MS {
+		all[i] = time.Duration(v * float64(time.Millisecond))
+	}
+	return all
+}
+
+// measureHands clicks through pages that are hard to click on, beside playwright-core.
+func (b *bench) measureHands(ctx context.Context) error {
 	site := serveHard()
 	defer site.Close()
 	tasks, err := handsTasks(site.URL)
 	if err != nil {
 		return err
 	}
-	theirs, err := playwrightHands(ctx, chromium, rounds, tasks)
+	rounds := min(b.rounds, 3)
+	theirs, err := playwrightHands(ctx, b.chromium, rounds, tasks)
 	if err != nil {
 		return fmt.Errorf("playwright-core (npm install in bench/peers first): %w", err)
 	}
-	ours, err := tapinHands(ctx, binary, site.URL, rounds, tasks)
+	ours, err := tapinHands(ctx, b.binary, site.URL, rounds, tasks)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n%-20s %-5s %18s %18s\n", "page", "by", "playwright-core ms", "tapin ms")
-	passes, both, faster := [2]int{}, 0, 0
+	passes, both, faster := map[string]int{}, 0, 0
 	for i, task := range tasks {
-		a, b := theirs[i], ours[i]
-		cell := func(r handsResult) string {
-			if r.Failed > 0 {
-				return fmt.Sprintf("failed %d/%d", r.Failed, rounds)
-			}
-			return fmt.Sprintf("%.0f", median(r.MS))
-		}
-		fmt.Printf("%-20s %-5s %18s %18s\n", task.Name, task.Way, cell(a), cell(b))
-		for k, r := range []handsResult{a, b} {
-			if r.Failed == 0 {
-				passes[k]++
+		r := row{Group: "hands", Name: "click through " + task.Name + ", by " + task.Way, Unit: "ms", Floor: "playwright-core"}
+		r.Figures = figuresOf(map[string][]time.Duration{"playwright-core": theirs[i].took(), "tapin": ours[i].took()}, "playwright-core")
+		for who, one := range map[string]handsResult{"playwright-core": theirs[i], "tapin": ours[i]} {
+			if one.Failed == 0 {
+				passes[who]++
+			} else {
+				r.Note = strings.TrimSpace(fmt.Sprintf("%s %s failed %d of %d times.", r.Note, who, one.Failed, rounds))
 			}
 		}
-		if a.Failed == 0 && b.Failed == 0 {
+		if theirs[i].Failed == 0 && ours[i].Failed == 0 {
 			both++
-			if median(b.MS) <= median(a.MS) {
+			if r.Figures["tapin"].Median <= r.Figures["playwright-core"].Median {
 				faster++
 			}
 		}
+		b.report.Rows = append(b.report.Rows, r)
 	}
-	fmt.Printf("\npassed: playwright-core %d, tapin %d of %d; tapin as fast or faster on %d of %d that both pass\n", passes[0], passes[1], len(tasks), faster, both)
+	b.add(row{
+		Group: "hands", Name: "hard pages clicked through", Unit: "of " + fmt.Sprint(len(tasks)),
+		Figures:  map[string]figure{"playwright-core": {Median: float64(passes["playwright-core"])}, "tapin": {Median: float64(passes["tapin"])}},
+		Verdicts: []verdict{atLeast("passed", float64(passes["tapin"]), float64(len(tasks))), atLeast("as fast or faster, of those both pass", float64(faster)/float64(max(1, both)), 0.9)},
+	})
 	return nil
 }
 
@@ -124,8 +132,8 @@ func playwrightHands(ctx context.Context, chromium string, rounds int, tasks []h
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, "node", "playwright.mjs")
-	cmd.Dir, cmd.Stdin, cmd.Stderr = "bench/peers", bytes.NewReader(job), os.Stderr
+	cmd := exec.CommandContext(ctx, "node", "hands.mjs")
+	cmd.Dir, cmd.Stdin, cmd.Stderr = peersFolder, bytes.NewReader(job), os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, err
@@ -138,22 +146,20 @@ func playwrightHands(ctx context.Context, chromium string, rounds int, tasks []h
 		}
 		results = append(results, r)
 	}
+	if len(results) != len(tasks) {
+		return nil, fmt.Errorf("%d of %d tasks were answered", len(results), len(tasks))
+	}
 	return results, nil
 }
 
 func tapinHands(ctx context.Context, binary, site string, rounds int, tasks []handsTask) ([]handsResult, error) {
-	home, err := os.MkdirTemp("", "tapin")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(home) }()
 	host := strings.TrimPrefix(site, "http://")
-	stop, err := startSidecar(ctx, binary, home, host+","+strings.Replace(host, "127.0.0.1", "localhost", 1))
+	s, err := startSidecar(ctx, binary, host+","+strings.Replace(host, "127.0.0.1", "localhost", 1))
 	if err != nil {
 		return nil, err
 	}
-	defer stop()
-	if _, err := post(ctx, home, "/session/start", map[string]any{"screenshot": false}); err != nil {
+	defer s.stop()
+	if _, err := s.post(ctx, "/session/start", map[string]any{"screenshot": false}); err != nil {
 		return nil, err
 	}
 	var results []handsResult
@@ -165,13 +171,13 @@ func tapinHands(ctx context.Context, binary, site string, rounds int, tasks []ha
 			click["text"] = task.Text
 		}
 		for range rounds {
-			if _, err := post(ctx, home, "/session/navigate", map[string]any{"url": task.URL, "wait": "load", "screenshot": false}); err != nil {
+			if _, err := s.post(ctx, "/session/navigate", map[string]any{"url": task.URL, "wait": "load", "screenshot": false}); err != nil {
 				return nil, err
 			}
 			began := time.Now()
-			_, err := post(ctx, home, "/session/click", click)
+			_, err := s.post(ctx, "/session/click", click)
 			took := ms(time.Since(began))
-			if err != nil || !becomesOK(ctx, home) {
+			if err != nil || !becomesOK(ctx, s) {
 				r.Failed++
 				continue
 			}
@@ -183,19 +189,11 @@ func tapinHands(ctx context.Context, binary, site string, rounds int, tasks []ha
 }
 
 // becomesOK waits up to a second for the page to say that it was clicked.
-func becomesOK(ctx context.Context, home string) bool {
+func becomesOK(ctx context.Context, s *sidecar) bool {
 	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if answer, err := post(ctx, home, "/session/scroll", map[string]any{"direction": "top", "screenshot": false}); err == nil && answer["title"] == "ok" {
+		if answer, err := s.post(ctx, "/session/scroll", map[string]any{"direction": "top", "screenshot": false}); err == nil && answer["title"] == "ok" {
 			return true
 		}
 	}
 	return false
-}
-
-func median(all []float64) float64 {
-	ds := make([]time.Duration, len(all))
-	for i, v := range all {
-		ds[i] = time.Duration(v * float64(time.Millisecond))
-	}
-	return ms(quantile(ds, 0.5))
 }

@@ -1,156 +1,143 @@
-// Command bench measures tapin against a floor: raw CDP on the same Chromium
-// with the same flags and page, interleaved in one run. It prints one table and
-// writes the figures to bench/results. It must never use code of ours for the floor.
+// Command bench measures tapin against a floor, raw CDP on the same Chromium
+// with the same flags and pages, and against its peers, interleaved in one run.
+// It prints one table and writes what it found to bench/results. It must never
+// use code of ours for the floor.
 package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 )
 
-// row is one thing that is measured: the floor and us, alternately.
-type row struct {
-	Name   string
-	Target float64 // the ratio aimed at
-	Floor  func(context.Context) (time.Duration, error)
-	Ours   func(context.Context) (time.Duration, error)
+// bench is one run.
+type bench struct {
+	binary   string
+	chromium string
+	rounds   int
+	peers    bool   // those from npm take part
+	smoke    bool   // only see that it still runs
+	filter   string // of the actions, those whose name has this in it
+	began    time.Time
+	report   report
 }
 
-// result is a row with its figures.
-type result struct {
-	Name    string  `json:"name"`
-	Rounds  int     `json:"rounds"`
-	FloorMS float64 `json:"floor_ms"`
-	OursMS  float64 `json:"ours_ms"`
-	OursP95 float64 `json:"ours_p95_ms"`
-	Ratio   float64 `json:"ratio"`
-	Target  float64 `json:"target"`
-	Met     bool    `json:"met"`
+// suite is a part of the run that can be asked for alone.
+type suite struct {
+	name  string
+	what  string
+	peers bool // makes no sense without them
+	quick bool // part of a smoke
+	run   func(*bench, context.Context) error
+}
+
+var suites = []suite{
+	{name: "actions", what: "what agents do, beside raw CDP and the peers", quick: true, run: (*bench).measureActions},
+	{name: "start", what: "the first picture, cold and warm", quick: true, run: (*bench).measureStart},
+	{name: "memory", what: "what our own processes take", quick: true, run: (*bench).measureMemory},
+	{name: "socket", what: "a tap, until the viewer's socket has the picture", run: (*bench).measureSocket},
+	{name: "glass", what: "a tap, until the phone shows it, and how smoothly it moves", run: (*bench).measureGlass},
+	{name: "crowd", what: "twenty viewers", quick: true, run: (*bench).measureCrowd},
+	{name: "kill", what: "the sidecar killed under a viewer", run: (*bench).measureKill},
+	{name: "chat", what: "what an owner waits for in the chat", run: (*bench).measureChat},
+	{name: "records", what: "a hundred thousand past hand-offs", run: (*bench).measureRecords},
+	{name: "tokens", what: "what an observation costs a model", peers: true, run: (*bench).measureTokens},
+	{name: "hands", what: "pages that are hard to click on", peers: true, run: (*bench).measureHands},
+	{name: "oneshots", what: "a page for one call", peers: true, run: (*bench).measureOneShots},
+	{name: "sessions", what: "one to sixteen sessions", run: (*bench).growSessions},
+	{name: "viewers", what: "one to fifty viewers", run: (*bench).growViewers},
+	{name: "shots", what: "one to two hundred one-shots at once", run: (*bench).growShots},
 }
 
 func main() {
-	smoke := flag.Bool("smoke", false, "one round of each, to see that it still runs")
-	rounds := flag.Int("rounds", 15, "rounds of each measurement")
-	binary := flag.String("tapin", "bin/tapin", "the program to measure")
-	sideBySide := flag.Bool("hands", false, "click through the hard pages beside playwright-core instead")
-	shots := flag.Bool("oneshots", false, "picture and read pages beside playwright-core instead")
+	b := &bench{began: time.Now()}
+	only := flag.String("only", "", "suites to run, with commas between; all without it")
+	flag.BoolVar(&b.smoke, "smoke", false, "one round, without the peers, to see that it still runs")
+	flag.IntVar(&b.rounds, "rounds", 15, "rounds of each measurement")
+	flag.BoolVar(&b.peers, "peers", true, "measure the peers from npm as well")
+	flag.StringVar(&b.filter, "actions", "", "only actions whose name has this in it")
+	flag.StringVar(&b.binary, "tapin", "bin/tapin", "the program to measure")
+	render := flag.String("render", "", "only write docs/BENCHMARKS.md from this file")
 	flag.Parse()
-	if *smoke {
-		*rounds = 1
+	if *render != "" {
+		finish(renderFile(*render))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	if b.smoke {
+		b.rounds, b.peers = 1, false
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	work := func() error { return run(ctx, *binary, *rounds, *smoke) }
-	if *sideBySide {
-		work = func() error {
-			chromium, err := findChromium()
-			if err != nil {
-				return err
-			}
-			return hands(ctx, *binary, chromium, *rounds)
-		}
-	}
-	if *shots {
-		work = func() error {
-			chromium, err := findChromium()
-			if err != nil {
-				return err
-			}
-			return oneShots(ctx, *binary, chromium, *rounds)
-		}
-	}
-	if err := work(); err != nil {
+	finish(b.run(ctx, *only))
+}
+
+func finish(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+	os.Exit(0)
 }
 
-func run(ctx context.Context, binary string, rounds int, smoke bool) error {
-	chromium, err := findChromium()
-	if err != nil {
+func (b *bench) run(ctx context.Context, only string) error {
+	var err error
+	if b.chromium, err = findChromium(); err != nil {
 		return err
 	}
-	page := serveLight()
-	defer page.Close()
-	home, err := os.MkdirTemp("", "tapin")
-	if err != nil {
-		return err
+	var wanted []string
+	if only != "" {
+		wanted = strings.Split(only, ",")
 	}
-	defer func() { _ = os.RemoveAll(home) }()
-	rows := []row{{
-		Name: "cold start: process start → first screenshot", Target: 1.15,
-		Floor: func(ctx context.Context) (time.Duration, error) { return floorColdStart(ctx, chromium, page.URL) },
-		Ours:  func(ctx context.Context) (time.Duration, error) { return tapinColdStart(ctx, binary, home, page.URL) },
-	}}
-	var results []result
-	for _, r := range rows {
-		fmt.Printf("%s: %d rounds\n", r.Name, rounds)
-		res, err := measure(ctx, r, rounds)
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.Name, err)
+	for _, name := range wanted {
+		if !slices.ContainsFunc(suites, func(s suite) bool { return s.name == name }) {
+			return fmt.Errorf("there is no suite %q; there are %s", name, names())
 		}
-		results = append(results, res)
 	}
-	fmt.Printf("\n%-46s %9s %9s %9s %7s %7s\n", "", "floor ms", "ours ms", "p95 ms", "ratio", "target")
-	for _, r := range results {
-		verdict := "met"
-		if !r.Met {
-			verdict = "MISSED"
+	b.report.describe(ctx, b)
+	for _, s := range suites {
+		if wanted != nil && !slices.Contains(wanted, s.name) || wanted == nil && b.smoke && !s.quick || s.peers && !b.peers {
+			continue
 		}
-		fmt.Printf("%-46s %9.0f %9.0f %9.0f %7.2f ≤ %.2f  %s\n", r.Name, r.FloorMS, r.OursMS, r.OursP95, r.Ratio, r.Target, verdict)
+		b.say("── %s: %s", s.name, s.what)
+		if err := s.run(b, ctx); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		if ctx.Err() != nil {
+			return errors.New("interrupted")
+		}
 	}
-	if smoke {
+	b.report.Took = time.Since(b.began).Round(time.Second).String()
+	b.report.print(os.Stdout)
+	if b.smoke {
 		return nil
 	}
-	return save(results)
+	return b.report.save(wanted == nil && b.filter == "" && b.peers)
 }
 
-// measure alternates, so that a noisy minute hits both alike, and leaves the
-// first round out: it warms the disk.
-func measure(ctx context.Context, r row, rounds int) (result, error) {
-	var floor, ours []time.Duration
-	for i := range rounds + 1 {
-		f, err := r.Floor(ctx)
-		if err != nil {
-			return result{}, fmt.Errorf("the floor: %w", err)
-		}
-		o, err := r.Ours(ctx)
-		if err != nil {
-			return result{}, fmt.Errorf("tapin: %w", err)
-		}
-		if i > 0 {
-			floor, ours = append(floor, f), append(ours, o)
-		}
-	}
-	res := result{Name: r.Name, Rounds: rounds, FloorMS: ms(quantile(floor, 0.5)), OursMS: ms(quantile(ours, 0.5)), OursP95: ms(quantile(ours, 0.95)), Target: r.Target}
-	res.Ratio = res.OursMS / res.FloorMS
-	res.Met = res.Ratio <= res.Target
-	return res, nil
+// say tells what goes on; a run takes minutes.
+func (b *bench) say(format string, args ...any) {
+	fmt.Printf("%6.0fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-func quantile(all []time.Duration, q float64) time.Duration {
-	sorted := slices.Sorted(slices.Values(all))
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+// add takes a row into the report and tells what came of it.
+func (b *bench) add(r row) {
+	b.report.Rows = append(b.report.Rows, r)
+	b.say("   %s: %s", r.Name, r.line())
+	for _, v := range r.Verdicts {
+		b.say("   %s", v)
+	}
 }
 
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-func save(results []result) error {
-	raw, err := json.MarshalIndent(map[string]any{"at": time.Now().UTC(), "results": results}, "", "  ")
-	if err != nil {
-		return err
+func names() string {
+	var all []string
+	for _, s := range suites {
+		all = append(all, s.name)
 	}
-	name := filepath.Join("bench", "results", time.Now().UTC().Format("20060102-150405")+".json")
-	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
-		return err
-	}
-	fmt.Println("\nwritten to", name)
-	return os.WriteFile(name, append(raw, '\n'), 0o600)
+	return strings.Join(all, ", ")
 }

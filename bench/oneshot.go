@@ -2,15 +2,12 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -29,33 +26,33 @@ type contestant struct {
 // breath is between two calls, so that what one tidies up does not cost the next.
 const breath = 300 * time.Millisecond
 
-// oneShots has playwright-core and tapin, cold and warm, open the same pages in
-// turn, each in a context of its own, and prints the medians and the hit rate.
-func oneShots(ctx context.Context, binary, chromium string, rounds int) error {
+// measureOneShots has playwright-core and tapin, cold and warm, open the same
+// pages in turn, each in a context of its own. All wait for the same:
+// DOMContentLoaded, then a network that is quiet for half a second.
+func (b *bench) measureOneShots(ctx context.Context) error {
 	site := serveHard()
 	defer site.Close()
-	theirs, stop, err := playwrightOneShots(ctx, chromium)
+	theirs, stop, err := playwrightOneShots(ctx, b.chromium)
 	if err != nil {
 		return fmt.Errorf("playwright-core (npm install in bench/peers first): %w", err)
 	}
 	defer stop()
-	cold, _, stop, err := tapinOneShots(ctx, binary, site.URL, 0)
+	cold, err := startSidecar(ctx, b.binary, site.URL, "pool.warm=0")
 	if err != nil {
 		return err
 	}
-	defer stop()
-	warm, home, stop, err := tapinOneShots(ctx, binary, site.URL, 2)
+	defer cold.stop()
+	warm, err := startSidecar(ctx, b.binary, site.URL, "pool.warm=2")
 	if err != nil {
 		return err
 	}
-	defer stop()
-	all := []*contestant{{name: "playwright-core", once: theirs}, {name: "tapin, cold", once: cold}, {name: "tapin, warm", once: warm}}
+	defer warm.stop()
+	all := []*contestant{{name: "playwright-core", once: theirs}, {name: "tapin, cold", once: cold.oneShot}, {name: "tapin, warm", once: warm.oneShot}}
 	kinds := []string{"screenshot", "extract"}
 	for _, c := range all {
 		c.took = map[string][]time.Duration{}
 	}
-	for round := range rounds + 1 {
-		fmt.Printf("one-shots: round %d of %d\n", round, rounds)
+	for round := range min(b.rounds, 6) + 1 {
 		for i, page := range oneShotPages {
 			for _, kind := range kinds {
 				for turn := range all {
@@ -72,29 +69,26 @@ func oneShots(ctx context.Context, binary, chromium string, rounds int) error {
 			}
 		}
 	}
-	hits, err := warmShare(ctx, home)
+	hits, err := warmShare(ctx, warm)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n%-12s", "p50 / p95 ms")
-	for _, c := range all {
-		fmt.Printf(" %26s", c.name)
-	}
 	for _, kind := range kinds {
-		fmt.Printf("\n%-12s", kind)
+		took := map[string][]time.Duration{}
 		for _, c := range all {
-			half := ms(quantile(c.took[kind], 0.5))
-			fmt.Printf(" %26s", fmt.Sprintf("%.0f / %.0f (%.2f)", half, ms(quantile(c.took[kind], 0.95)), half/ms(quantile(all[0].took[kind], 0.5))))
+			took[c.name] = c.took[kind]
 		}
+		r := row{Group: "one-shots", Name: "one-shot " + kind, Unit: "ms", Floor: "playwright-core", Figures: figuresOf(took, "playwright-core")}
+		r.Note = fmt.Sprintf("with pool.warm 2, %.0f %% of the contexts were warm", 100*hits)
+		r.Verdicts = []verdict{atMost("warm, to playwright-core", r.Figures["tapin, warm"].Ratio, 1)}
+		b.add(r)
 	}
-	fmt.Printf("\n\nIn brackets: the median as a part of playwright-core's. pool.warm 2: %.0f %% of the contexts were warm.\n", 100*hits)
-	fmt.Println("All wait for the same: DOMContentLoaded, then a network that is quiet for half a second.")
 	return nil
 }
 
 func playwrightOneShots(ctx context.Context, chromium string) (func(context.Context, string, string) (time.Duration, error), func(), error) {
 	cmd := exec.CommandContext(ctx, "node", "oneshot.mjs", chromium) //nolint:gosec // the browser to measure with
-	cmd.Dir, cmd.Stderr = "bench/peers", os.Stderr
+	cmd.Dir, cmd.Stderr = peersFolder, os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, nil, err
@@ -120,49 +114,22 @@ func playwrightOneShots(ctx context.Context, chromium string) (func(context.Cont
 	return once, func() { _ = in.Close(); _ = cmd.Wait() }, nil
 }
 
-func tapinOneShots(ctx context.Context, binary, site string, warm int) (once func(context.Context, string, string) (time.Duration, error), home string, stop func(), err error) {
-	if home, err = os.MkdirTemp("", "tapin"); err != nil {
-		return nil, "", nil, err
-	}
-	end, err := startSidecar(ctx, binary, home, strings.TrimPrefix(site, "http://"), "pool.warm="+strconv.Itoa(warm), "listen.public=127.0.0.1:0")
-	if err != nil {
-		return nil, "", nil, err
-	}
-	once = func(ctx context.Context, kind, url string) (time.Duration, error) {
-		began := time.Now()
-		_, err := post(ctx, home, "/browser/"+kind, map[string]any{"url": url})
-		return time.Since(began), err
-	}
-	return once, home, func() { end(); _ = os.RemoveAll(home) }, nil
+// oneShot has tapin open one page for one call.
+func (s *sidecar) oneShot(ctx context.Context, kind, url string) (time.Duration, error) {
+	began := time.Now()
+	_, err := s.post(ctx, "/browser/"+kind, map[string]any{"url": url})
+	return time.Since(began), err
 }
 
 // warmShare is how many of the contexts were ready before they were asked for.
-func warmShare(ctx context.Context, home string) (float64, error) {
-	address, err := os.ReadFile(filepath.Join(home, "control.addr")) //nolint:gosec // a folder of our own
+func warmShare(ctx context.Context, s *sidecar) (float64, error) {
+	body, err := s.get(ctx, "/metrics")
 	if err != nil {
-		return 0, err
-	}
-	token, err := os.ReadFile(filepath.Join(home, "agent.token")) //nolint:gosec // a folder of our own
-	if err != nil {
-		return 0, err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+strings.TrimSpace(string(address))+"/metrics", http.NoBody)
-	if err != nil {
-		return 0, err
-	}
-	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	var body bytes.Buffer
-	if _, err := body.ReadFrom(resp.Body); err != nil {
 		return 0, err
 	}
 	count := map[string]float64{}
 	for _, from := range []string{"warm", "cold"} {
-		_, rest, _ := strings.Cut(body.String(), `tapin_oneshot_contexts_total{from="`+from+`"} `)
+		_, rest, _ := strings.Cut(string(body), `tapin_oneshot_contexts_total{from="`+from+`"} `)
 		number, _, _ := strings.Cut(rest, "\n")
 		if count[from], err = strconv.ParseFloat(number, 64); err != nil {
 			return 0, fmt.Errorf("the figures lack the %s contexts", from)

@@ -2,6 +2,7 @@
 # Says in a sentence what this machine lacks to build or test tapin.
 #   need.sh go    a Go toolchain that is new enough
 #   need.sh cc    a C compiler, which only the race detector needs
+#   need.sh node  Node and npm, which only the peers of the benchmark need
 set -eu
 
 need_go() {
@@ -29,10 +30,21 @@ need_cc() {
 	fi
 }
 
+need_node() {
+	for program in node npm; do
+		if ! command -v "$program" >/dev/null 2>&1; then
+			echo "The benchmark's peers come from npm, and there is no $program in the PATH. Install Node 20 or newer." >&2
+			echo "Without them: go run ./bench -peers=false." >&2
+			exit 1
+		fi
+	done
+}
+
 for what in "$@"; do
 	case $what in
 	go) need_go ;;
 	cc) need_cc ;;
+	node) need_node ;;
 	*) echo "need.sh: nothing is known about $what" >&2; exit 2 ;;
 	esac
 done

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// scene is one live view on a phone, and the way to what it shows.
+type scene struct {
+	*phone
+	show func(page string) error
+	end  func()
+}
+
+// scenes are the bare relay and tapin, each with a phone in front of it.
+func (b *bench) scenes(ctx context.Context, site string) (map[string]*scene, func(), error) {
+	all := map[string]*scene{}
+	end := func() {
+		for _, s := range all {
+			s.end()
+		}
+	}
+	r, err := newRelay(ctx, b.chromium)
+	if err != nil {
+		return nil, end, err
+	}
+	show := func(page string) error { return r.tab.navigate(site+"/"+page, "Page.loadEventFired") }
+	if err := show("pulse"); err != nil {
+		return nil, end, err
+	}
+	p, err := newPhone(ctx, b.chromium, r.URL, `picture.width > 300`)
+	if err != nil {
+		return nil, end, fmt.Errorf("the bare relay: %w", err)
+	}
+	all["floor"] = &scene{p, show, func() { p.end(); r.close() }}
+
+	s, err := startSidecar(ctx, b.binary, site)
+	if err != nil {
+		return nil, end, err
+	}
+	if _, err := s.post(ctx, "/session/start", map[string]any{"url": site + "/pulse", "screenshot": false}); err != nil {
+		return nil, end, err
+	}
+	url, err := s.link(ctx, "drive")
+	if err != nil {
+		return nil, end, err
+	}
+	handoff, err := s.post(ctx, "/handoff/start", map[string]any{"reason": "other", "instruction": "measure", "timeout_ms": 3_600_000})
+	if err != nil {
+		return nil, end, err
+	}
+	g, err := newPhone(ctx, b.chromium, url, `document.documentElement.dataset.bar === "you" && document.querySelector("#picture").width > 300 && !document.querySelector("#curtain").checkVisibility()`)
+	if err != nil {
+		return nil, end, fmt.Errorf("tapin's page: %w", err)
+	}
+	all["tapin"] = &scene{g, func(page string) error {
+		if _, err := s.post(ctx, fmt.Sprint("/handoff/", handoff["handoff_id"], "/cancel"), map[string]any{}); err != nil {
+			return err
+		}
+		if _, err := s.post(ctx, "/session/navigate", map[string]any{"url": site + "/" + page, "screenshot": false}); err != nil {
+			return err
+		}
+		return nil
+	}, func() { g.end(); s.stop() }}
+	return all, end, nil
+}
+
+// measureGlass is what a person sees on the phone: how soon, and how smoothly.
+func (b *bench) measureGlass(ctx context.Context) error {
+	site := serveSite()
+	defer site.Close()
+	all, end, err := b.scenes(ctx, site.URL)
+	defer end()
+	if err != nil {
+		return err
+	}
+	took := map[string][]time.Duration{}
+	for round := range 2*b.rounds + 1 {
+		for _, who := range []string{"floor", "tapin"} {
+			time.Sleep(pause) // the page rests, and its sharp still is taken
+			d, err := all[who].tap()
+			if err != nil {
+				return fmt.Errorf("tap: %s: %w", who, err)
+			}
+			if round > 0 {
+				took[who] = append(took[who], d)
+			}
+		}
+	}
+	r := row{Group: "live", Name: "tap → changed pixel in the viewer's page", Unit: "ms", Floor: "bare relay and canvas", Listed: true, Figures: figuresOf(took, "floor")}
+	r.Verdicts = append(r.Verdicts, atMost("p50, to the floor", r.Figures["tapin"].Ratio, 1.1), atMost("p95, to the floor's", r.Figures["tapin"].P95/r.Figures["floor"].P95, 1.2))
+	b.add(r)
+	return b.measurePace(all)
+}
+
+// measurePace counts pictures while the page moves, first here, then there.
+func (b *bench) measurePace(all map[string]*scene) error {
+	during := 4 * time.Second
+	if b.smoke {
+		during = time.Second
+	}
+	rates := map[string][]float64{}
+	for _, who := range []string{"floor", "tapin"} {
+		if err := all[who].show("animating"); err != nil {
+			return err
+		}
+	}
+	for range min(b.rounds, 5) {
+		for _, who := range []string{"floor", "tapin"} {
+			rate, err := all[who].pace(during)
+			if err != nil {
+				return err
+			}
+			rates[who] = append(rates[who], rate)
+		}
+	}
+	figures := map[string]figure{}
+	for who, each := range rates {
+		slices.Sort(each)
+		figures[who] = figure{Median: each[len(each)/2], Rounds: len(each)}
+	}
+	ratio := figures["tapin"].Median / figures["floor"].Median
+	figures["tapin"] = figure{Median: figures["tapin"].Median, Ratio: ratio, Rounds: figures["tapin"].Rounds}
+	b.add(row{
+		Group: "live", Name: "pictures a second in the viewer's page, animating", Unit: "1/s", Floor: "bare relay and canvas", Listed: true,
+		Figures: figures, Verdicts: []verdict{atLeast("to the floor", ratio, 0.95)},
+	})
+	return nil
+}
+
+// measureCrowd is what twenty viewers cost beside one.
+func (b *bench) measureCrowd(ctx context.Context) error {
+	site := serveSite()
+	defer site.Close()
+	s, err := startSidecar(ctx, b.binary, site.URL)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	if _, err := s.post(ctx, "/session/start", map[string]any{"url": site.URL + "/animating", "screenshot": false}); err != nil {
+		return err
+	}
+	during := 6 * time.Second
+	if b.smoke {
+		during = time.Second
+	}
+	cost := func() (float64, error) {
+		pids, err := ours(s.cmd.Process.Pid, b.binary)
+		if err != nil {
+			return 0, err
+		}
+		before := used(pids).CPU
+		time.Sleep(during)
+		return 1000 * (used(pids).CPU - before) / during.Seconds(), nil
+	}
+	figures := map[string]figure{}
+	var viewers []*viewer
+	defer func() {
+		for _, v := range viewers {
+			v.leave()
+		}
+	}()
+	for _, count := range []int{1, 20} {
+		for len(viewers) < count {
+			v, err := s.watch(ctx, "watch")
+			if err != nil {
+				return err
+			}
+			viewers = append(viewers, v)
+		}
+		if err := viewers[count-1].more(5, 20*time.Second); err != nil {
+			return err
+		}
+		cpu, err := cost()
+		if err != nil {
+			return err
+		}
+		figures[fmt.Sprintf("tapin, viewers: %d", count)] = figure{Median: cpu}
+	}
+	ratio := figures["tapin, viewers: 20"].Median / figures["tapin, viewers: 1"].Median
+	b.add(row{Group: "live", Name: "our CPU for twenty viewers", Unit: "ms a second", Floor: "one viewer", Listed: true, Figures: figures, Verdicts: []verdict{atMost("to one viewer", ratio, 2)}})
+	return nil
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// measureMemory is what our own processes take, with one session whose live view
+// somebody looks at.
+func (b *bench) measureMemory(ctx context.Context) error {
+	site := serveSite()
+	defer site.Close()
+	s, err := startWhole(ctx, b.binary, site.URL)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	if _, err := s.post(ctx, "/session/start", map[string]any{"url": site.URL + "/animating"}); err != nil {
+		return err
+	}
+	v, err := s.watch(ctx, "watch")
+	if err != nil {
+		return err
+	}
+	defer v.leave()
+	if err := v.more(100, 30*time.Second); err != nil {
+		return err
+	}
+	for _, name := range []string{"heavy", "form", "animating"} { // as after some work
+		if _, err := s.post(ctx, "/session/navigate", map[string]any{"url": site.URL + "/" + name}); err != nil {
+			return err
+		}
+		if _, err := s.get(ctx, "/session/snapshot"); err != nil {
+			return err
+		}
+	}
+	figures := map[string]figure{}
+	pids, err := ours(s.cmd.Process.Pid, b.binary)
+	if err != nil {
+		return err
+	}
+	for _, pid := range pids {
+		figures["tapin "+roleOf(pid)] = figure{Median: used([]int{pid}).RSS}
+	}
+	r := row{Group: "memory", Name: "our own memory: daemon, sidecar, holder; live view open", Unit: "MiB", Listed: true, Figures: figures}
+	r.Verdicts = append(r.Verdicts, atMost("RSS together, MiB", used(pids).RSS, 45), atLeast("processes", float64(len(pids)), 3))
+	b.add(r)
+	return nil
+}
+
+// roleOf is the command that a process of ours runs.
+func roleOf(pid int) string {
+	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	if err != nil {
+		return "gone"
+	}
+	for _, word := range strings.Split(string(raw), "\x00")[1:] {
+		for _, role := range []string{"up", "sidecar", "holder", "mcp"} {
+			if word == role {
+				return role
+			}
+		}
+	}
+	return strconv.Itoa(pid)
+}
+
+// measureKill is how long a phone sees nothing when the sidecar is killed.
+func (b *bench) measureKill(ctx context.Context) error {
+	site := serveSite()
+	defer site.Close()
+	s, err := startWhole(ctx, b.binary, site.URL)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	if _, err := s.post(ctx, "/session/start", map[string]any{"url": site.URL + "/animating"}); err != nil {
+		return err
+	}
+	url, err := s.link(ctx, "watch")
+	if err != nil {
+		return err
+	}
+	e, err := claim(ctx, url)
+	if err != nil {
+		return err
+	}
+	var took []time.Duration
+	for round := range b.rounds + 1 {
+		v, err := e.enter(ctx)
+		if err != nil {
+			return err
+		}
+		if err := v.more(5, 20*time.Second); err != nil {
+			return err
+		}
+		pid, err := b.sidecarOf(s)
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			return err
+		}
+		d, err := comesBack(ctx, e, v, began)
+		if err != nil {
+			return err
+		}
+		if round > 0 {
+			took = append(took, d)
+		}
+		// A phone that looks on: the daemon is patient again after a while of quiet.
+		time.Sleep(2 * time.Second)
+	}
+	r := row{Group: "live", Name: "SIGKILL of the sidecar → live frames again", Unit: "ms", Listed: true, Figures: figuresOf(map[string][]time.Duration{"tapin": took}, "")}
+	r.Verdicts = append(r.Verdicts, atMost("p95, ms", r.Figures["tapin"].P95, 1500))
+	b.add(r)
+	return nil
+}
+
+// comesBack opens the socket again as the page does, with its pauses, until there is a picture.
+func comesBack(ctx context.Context, e entrance, v *viewer, began time.Time) (time.Duration, error) {
+	for { // until the line is cut
+		if _, _, lost := v.seen(); lost != nil {
+			break
+		}
+		<-v.news
+	}
+	v.leave()
+	pauses := []time.Duration{200, 500, 1000, 2000}
+	var err error
+	for try := 0; time.Since(began) < 30*time.Second; try++ {
+		time.Sleep(pauses[min(try, len(pauses)-1)] * time.Millisecond)
+		var again *viewer
+		if again, err = e.enter(ctx); err != nil {
+			continue
+		}
+		err = again.more(0, 10*time.Second)
+		took := time.Since(began)
+		again.leave()
+		if err == nil {
+			return took, nil
+		}
+	}
+	return 0, fmt.Errorf("no picture came after the kill: %w", err)
+}
+
+func (b *bench) sidecarOf(s *sidecar) (int, error) {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		pids, err := ours(s.cmd.Process.Pid, b.binary)
+		if err != nil {
+			return 0, err
+		}
+		for _, pid := range pids {
+			if roleOf(pid) == "sidecar" {
+				return pid, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("there is no sidecar")
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The kinds of actions that are measured.
+const (
+	navigate   = "navigate"
+	screenshot = "screenshot"
+	click      = "click"
+	fill       = "fill"
+	text       = "text"
+	snapshot   = "snapshot"
+)
+
+// action is something that agents do, on one of the pages.
+type action struct {
+	Kind     string
+	Page     string
+	Selector string
+	Target   float64 // the ratio to the floor that is aimed at through HTTP
+	listed   bool    // the target table names it, page and all
+}
+
+func (a action) name() string { return a.Kind + ", " + a.Page + " page" }
+
+// actions are everything that every participant does.
+var actions = []action{
+	{Kind: navigate, Page: "light", Target: 1.2, listed: true},
+	{Kind: navigate, Page: "heavy", Target: 1.2, listed: true},
+	{Kind: navigate, Page: "images", Target: 1.2},
+	{Kind: navigate, Page: "list", Target: 1.2},
+	{Kind: navigate, Page: "spa", Target: 1.2},
+	{Kind: screenshot, Page: "light", Target: 1.1, listed: true},
+	{Kind: screenshot, Page: "heavy", Target: 1.1, listed: true},
+	{Kind: screenshot, Page: "animating", Target: 1.1},
+	{Kind: screenshot, Page: "images", Target: 1.1},
+	{Kind: click, Page: "form", Selector: "#go", Target: 1.8, listed: true},
+	{Kind: click, Page: "spa", Selector: "#two", Target: 1.8},
+	{Kind: fill, Page: "form", Selector: "#f0", Target: 1.5, listed: true},
+	{Kind: text, Page: "heavy", Target: 2.0, listed: true},
+	{Kind: text, Page: "list", Target: 2.0},
+	{Kind: snapshot, Page: "heavy", Target: 0.3, listed: true},
+	{Kind: snapshot, Page: "list", Target: 0.3},
+}
+
+// participant is somebody who can do them all.
+type participant interface {
+	name() string
+	// open brings a page to the front, and whatever its actions need. It is not measured.
+	open(ctx context.Context, a action, url string) error
+	// do carries an action out; value is what a field is filled with.
+	do(ctx context.Context, a action, url, value string) (time.Duration, error)
+	// says is the text of the page, to see that what was done was done.
+	says(ctx context.Context) (string, error)
+	close()
+}
+
+// seldom are the slow ones: they play every third round.
+var seldom = map[string]bool{"playwright-mcp": true, "chrome-devtools-mcp": true}
+
+// measureAction lets everybody do it, turn by turn: a noisy moment hits all
+// alike. The first round warms up and counts for nothing.
+func measureAction(ctx context.Context, all []participant, a action, site string, rounds int) (map[string][]time.Duration, error) {
+	took := map[string][]time.Duration{}
+	count := map[string]int{}
+	for _, p := range all {
+		if err := p.open(ctx, a, site+"/"+a.Page); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", a.name(), p.name(), err)
+		}
+	}
+	for round := range rounds + 1 {
+		for i := range all {
+			p := all[(i+round)%len(all)]
+			if seldom[p.name()] && round > 0 && round%3 != 1 {
+				continue
+			}
+			d, err := p.do(ctx, a, fmt.Sprintf("%s/%s?n=%d", site, a.Page, round), fmt.Sprint("value ", round))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", a.name(), p.name(), err)
+			}
+			count[p.name()]++
+			if round > 0 {
+				took[p.name()] = append(took[p.name()], d)
+			}
+		}
+	}
+	for _, p := range all {
+		if err := proven(ctx, p, a, count[p.name()], rounds); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", a.name(), p.name(), err)
+		}
+	}
+	return took, nil
+}
+
+// proven asks the page whether everything arrived: who is fast and does nothing
+// has not won.
+func proven(ctx context.Context, p participant, a action, count, rounds int) error {
+	want := ""
+	switch {
+	case a.Kind == click && a.Page == "form":
+		want = fmt.Sprintf("pressed %d\n", count)
+	case a.Kind == click:
+		want = "View two"
+	case a.Kind == fill && !seldom[p.name()]:
+		want = fmt.Sprintf("typed value %d", rounds)
+	case a.Kind == fill:
+		want = "typed value"
+	default:
+		return nil
+	}
+	said, err := p.says(ctx)
+	if err == nil && !strings.Contains(strings.ReplaceAll(said, `\n`, "\n")+"\n", want) {
+		err = fmt.Errorf("the page does not say %q but %.300q", want, said)
+	}
+	return err
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const method = `Written by ` + "`make bench`" + `; do not edit. ` + "`go run ./bench -render docs/benchmarks.json`" + ` writes it again from the figures.
+
+## Method
+
+- **The floor** is raw CDP over a pipe, written for the bench without any code of tapin's, on the same Chromium with the same flags and pages. Each figure in
+  parentheses is a ratio to the floor of its row, measured in the same run.
+- **Turn by turn**: in each round everybody does the same once, in an order that turns with the round, so that a noisy moment hits all alike. The first round
+  warms up and is not counted. Medians; p95 where it is named. Peers that take long play every third round.
+- **Nobody wins by doing nothing**: after the rounds of a click or a fill the page is asked whether all of it arrived.
+- Navigation waits for the load event everywhere. The floor's click presses where the element is and checks nothing; its text is ` + "`innerText`" + `; its outline ` + "`getFullAXTree`" + `;
+  its screenshot a PNG with ` + "`optimizeForSpeed`" + `.
+- **tapin** is its built binary over HTTP, and ` + "`tapin mcp`" + ` over its streams. playwright-core measures inside its own process. agent-browser is one start of its native
+  program an action, and its MCP server. The MCP servers get the same client.
+- *bounded* means that raw CDP itself does not reach the target: who is asked to be twice as fast as a peer that takes 1.2 times the floor cannot be.
+- Pages: light, heavy (a table of some 2,900 elements), form, animating, images (48 of them), list (1,500 entries), single-page app. Nothing may be cached.
+`
+
+// renderFile writes docs/BENCHMARKS.md and its plots from a run.
+func renderFile(name string) error {
+	raw, err := os.ReadFile(name) //nolint:gosec // a file the caller names
+	if err != nil {
+		return err
+	}
+	var r report
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	for _, c := range r.Curves {
+		if err := os.WriteFile(filepath.Join("docs", "img", c.file()), []byte(c.svg()), 0o644); err != nil { //nolint:gosec // part of the documentation
+			return err
+		}
+	}
+	fmt.Println("written to docs/BENCHMARKS.md")
+	return os.WriteFile("docs/BENCHMARKS.md", []byte(r.markdown()), 0o644) //nolint:gosec // part of the documentation
+}
+
+func (r *report) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Benchmarks\n\n%s\n## This run\n\n%s, %s; %d rounds, %s.\n\n", method, r.At.Format("2 January 2006"), r.Machine, r.Rounds, r.Took)
+	var names []string
+	for name := range r.Versions {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		names[i] = name + " " + strings.TrimPrefix(r.Versions[name], name+" ")
+	}
+	fmt.Fprintf(&b, "%s.\n\n## Targets\n\n| row | target | got | |\n|---|---|---:|---|\n", strings.Join(names, " · "))
+	for _, each := range r.Rows {
+		for _, v := range each.Verdicts {
+			sign, mark := "≤", v.Result
+			if v.Least {
+				sign = "≥"
+			}
+			if v.Result == missed {
+				mark = "**missed**"
+			}
+			if v.Why != "" {
+				mark += ": " + v.Why
+			}
+			fmt.Fprintf(&b, "| %s | %s %s %s | %s | %s |\n", each.Name, v.What, sign, brief(v.Limit), brief(v.Got), mark)
+		}
+	}
+	b.WriteString("\n## What everybody got\n")
+	group := ""
+	for _, each := range r.Rows {
+		if each.Group != group {
+			group = each.Group
+			fmt.Fprintf(&b, "\n### %s\n\n| row | |\n|---|---|\n", group)
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", each.Name, each.cells())
+	}
+	for i, c := range r.Curves {
+		if i == 0 {
+			b.WriteString("\n## As it grows\n")
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n![%s](img/%s)\n\n%s\n", c.Name, c.Name, c.file(), c.table())
+	}
+	return b.String()
+}
+
+// cells is a row's figures as one cell of a table.
+func (r row) cells() string {
+	var cells []string
+	for _, who := range ordered(r.Figures) {
+		f := r.Figures[who]
+		cell := fmt.Sprintf("%s %s", who, brief(f.Median))
+		if who == "tapin" || who == "tapin-mcp" {
+			cell = fmt.Sprintf("**%s %s**", who, brief(f.Median))
+		}
+		var more []string
+		if f.Ratio > 0 && who != "floor" {
+			more = append(more, brief(f.Ratio))
+		}
+		if f.P95 > 0 {
+			more = append(more, "p95 "+brief(f.P95))
+		}
+		if len(more) > 0 {
+			cell += " (" + strings.Join(more, ", ") + ")"
+		}
+		cells = append(cells, cell)
+	}
+	said := r.Unit + ": " + strings.Join(cells, " · ")
+	if r.Note != "" {
+		said += " — " + r.Note
+	}
+	return said
+}

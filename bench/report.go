@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// report is a whole run: where, with what, and what came of it.
+type report struct {
+	At       time.Time         `json:"at"`
+	Took     string            `json:"took"`
+	Machine  string            `json:"machine"`
+	Versions map[string]string `json:"versions"`
+	Rounds   int               `json:"rounds"`
+	Rows     []row             `json:"rows"`
+	Curves   []curve           `json:"curves,omitempty"`
+}
+
+// curve is how a cost grows with a number.
+type curve struct {
+	Name   string    `json:"name"`
+	X      string    `json:"x"`
+	Points []float64 `json:"points"`
+	Lines  []line    `json:"lines"`
+	Note   string    `json:"note,omitempty"`
+}
+
+type line struct {
+	Name   string    `json:"name"`
+	Unit   string    `json:"unit"`
+	Values []float64 `json:"values"`
+}
+
+// describe notes the machine and the versions.
+func (r *report) describe(ctx context.Context, b *bench) {
+	r.At, r.Rounds, r.Versions = time.Now().UTC(), b.rounds, map[string]string{"go": runtime.Version()}
+	r.Machine = fmt.Sprintf("%s/%s, %d cores%s%s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), memory())
+	tell := func(name, command string, args ...string) {
+		if out, err := exec.CommandContext(ctx, command, args...).Output(); err == nil {
+			r.Versions[name] = strings.TrimSpace(string(out))
+		}
+	}
+	tell("chromium", b.chromium, "--version")
+	tell("tapin", b.binary, "version")
+	if !b.peers {
+		return
+	}
+	tell("node", "node", "--version")
+	for _, name := range []string{"playwright-core", "@playwright/mcp", "chrome-devtools-mcp", "agent-browser"} {
+		raw, err := os.ReadFile(peerFile(filepath.FromSlash(name), "package.json"))
+		var described struct {
+			Version string `json:"version"`
+		}
+		if err == nil && json.Unmarshal(raw, &described) == nil {
+			r.Versions[name] = described.Version
+		}
+	}
+}
+
+func processor() string {
+	raw, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	if m := regexp.MustCompile(`(?m)^model name\s*: (.*)$`).FindSubmatch(raw); m != nil {
+		return " (" + string(bytes.TrimSpace(m[1])) + ")"
+	}
+	return ""
+}
+
+func memory() string {
+	raw, err := os.ReadFile("/proc/meminfo")
+	var kib float64
+	if err != nil {
+		return ""
+	}
+	if _, err := fmt.Sscanf(string(raw), "MemTotal: %f kB", &kib); err != nil {
+		return ""
+	}
+	return fmt.Sprintf(", %.0f GiB", kib/1024/1024)
+}
+
+// print shows the table: a line a target, then what everybody got.
+func (r *report) print(w io.Writer) {
+	_, _ = fmt.Fprintf(w, "\n%-52s %-46s %9s %9s\n", "row", "target", "got", "")
+	count := map[string]int{}
+	for _, each := range r.Rows {
+		for _, v := range each.Verdicts {
+			sign := "≤"
+			if v.Least {
+				sign = "≥"
+			}
+			count[v.Result]++
+			_, _ = fmt.Fprintf(w, "%-52s %-46s %9s   %s\n", each.Name, fmt.Sprintf("%s %s %s", v.What, sign, brief(v.Limit)), brief(v.Got), v.Result)
+		}
+	}
+	_, _ = fmt.Fprintf(w, "\n%-52s", "medians, in parentheses to the floor; the best round")
+	_, _ = fmt.Fprintln(w)
+	for _, each := range r.Rows {
+		if len(each.Figures) > 0 {
+			_, _ = fmt.Fprintf(w, "%-52s %s\n", each.Name, each.line())
+		}
+	}
+	_, _ = fmt.Fprintf(w, "\n%d met, %d missed, %d bounded by the floor; took %s\n", count[met], count[missed], count[bounded], r.Took)
+}
+
+// line is what everybody got.
+func (r row) line() string {
+	var cells []string
+	for _, who := range ordered(r.Figures) {
+		f := r.Figures[who]
+		cell := who + " " + brief(f.Median)
+		if f.Ratio > 0 && who != "floor" {
+			cell += " (" + brief(f.Ratio) + ")"
+		}
+		if f.Best > 0 {
+			cell += " best " + brief(f.Best)
+		}
+		cells = append(cells, cell)
+	}
+	return r.Unit + ": " + strings.Join(cells, ", ")
+}
+
+// save keeps the run; a whole one is also what the documentation shows.
+func (r *report) save(whole bool) error {
+	raw, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	name := filepath.Join("bench", "results", r.At.Format("20060102-150405")+".json")
+	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+		return err
+	}
+	if err := os.WriteFile(name, append(raw, '\n'), 0o600); err != nil {
+		return err
+	}
+	fmt.Println("written to", name)
+	if !whole {
+		return nil
+	}
+	if err := os.WriteFile(lastRun, append(raw, '\n'), 0o644); err != nil { //nolint:gosec // part of the documentation
+		return err
+	}
+	return renderFile(lastRun)
+}
+
+// lastRun is the run that the documentation shows; others stay where they were made.
+const lastRun = "docs/benchmarks.json"

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// measureStart is how long the first picture takes: from nothing, in a tapin
+// that runs, and from its pool.
+func (b *bench) measureStart(ctx context.Context) error {
+	site := serveSite()
+	defer site.Close()
+	url := site.URL + "/light"
+	took := map[string][]time.Duration{}
+	for round := range b.rounds + 1 {
+		for who, start := range map[string]func() (time.Duration, error){
+			"floor":         func() (time.Duration, error) { return floorColdStart(ctx, b.chromium, url) },
+			"tapin":         func() (time.Duration, error) { return tapinColdStart(ctx, b.binary, url) },
+			"agent-browser": func() (time.Duration, error) { return agentBrowserColdStart(ctx, b.chromium, url) },
+		} {
+			if who == "agent-browser" && !b.peers {
+				continue
+			}
+			d, err := start()
+			if err != nil {
+				return fmt.Errorf("cold start: %s: %w", who, err)
+			}
+			if round > 0 { // the first one warms the disk
+				took[who] = append(took[who], d)
+			}
+		}
+	}
+	r := row{Group: "start", Name: "cold start: process start → first screenshot", Unit: "ms", Floor: "Chromium and raw CDP", Listed: true, Figures: figuresOf(took, "floor")}
+	r.Verdicts = append(r.Verdicts, atMost("to the floor", r.Figures["tapin"].Ratio, 1.15))
+	b.add(r)
+	return b.measureWarm(ctx, site.URL)
+}
+
+func agentBrowserColdStart(ctx context.Context, chromium, url string) (time.Duration, error) {
+	a, err := findAgentBrowser(chromium, "cold")
+	if err != nil {
+		return 0, err
+	}
+	defer a.end()
+	began := time.Now()
+	if _, err := a.run(ctx, "open", url); err != nil {
+		return 0, err
+	}
+	_, err = a.run(ctx, "screenshot", a.home+"/shot.png")
+	return time.Since(began), err
+}
+
+// measureWarm starts sessions in a tapin that runs, without a pool and with one,
+// beside a new context in a browser that runs.
+func (b *bench) measureWarm(ctx context.Context, site string) error {
+	url := site + "/light"
+	bare, err := startRaw(ctx, b.chromium)
+	if err != nil {
+		return err
+	}
+	defer bare.end()
+	houses := map[string]*sidecar{}
+	for who, warm := range map[string]string{"tapin": "0", "tapin-pool": "1"} {
+		s, err := startSidecar(ctx, b.binary, site, "pool.warm="+warm)
+		if err != nil {
+			return err
+		}
+		defer s.stop()
+		houses[who] = s
+	}
+	took := map[string][]time.Duration{}
+	for round := range b.rounds + 1 {
+		d, err := floorNewContext(bare, url)
+		if err != nil {
+			return fmt.Errorf("new context: %w", err)
+		}
+		if round > 0 {
+			took["floor"] = append(took["floor"], d)
+		}
+		for who, s := range houses {
+			began := time.Now()
+			if err := firstPicture(ctx, s, url); err != nil {
+				return fmt.Errorf("warm session: %s: %w", who, err)
+			}
+			if round > 0 {
+				took[who] = append(took[who], time.Since(began))
+			}
+			if _, err := s.post(ctx, "/session/stop", map[string]any{}); err != nil {
+				return err
+			}
+		}
+		time.Sleep(700 * time.Millisecond) // an agent does not start sessions back to back, and a pool fills meanwhile
+	}
+	r := row{Group: "start", Name: "warm session → first screenshot", Unit: "ms", Floor: "raw new context", Listed: true, Figures: figuresOf(took, "floor")}
+	r.Verdicts = append(r.Verdicts, atMost("a browser of its own, to the floor", r.Figures["tapin"].Ratio, 1.1), atMost("from the pool, to the floor", r.Figures["tapin-pool"].Ratio, 0.5))
+	b.add(r)
+	return nil
+}
