@@ -38,9 +38,16 @@ func BenchmarkTapToPicture(b *testing.B) {
 				t.Fatal(err)
 			}
 		}
-		call("Page.enable", struct{}{})
-		call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 1280, "height": 720, "deviceScaleFactor": 1, "mobile": false})
-		call("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true})
+		// A tab that is told to go elsewhere before its first renderer has answered
+		// may never get there.
+		ready := func(method string, params any) {
+			if err := bare.Call(ctx, method, params, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ready("Page.enable", struct{}{})
+		ready("Emulation.setDeviceMetricsOverride", map[string]any{"width": 1280, "height": 720, "deviceScaleFactor": 1, "mobile": false})
+		ready("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true})
 		loaded, deaf := bare.Subscribe("Page.loadEventFired")
 		defer deaf()
 		call("Page.navigate", map[string]any{"url": h.URL + "/"})
