@@ -444,6 +444,9 @@ let n = 0; for (const e of ['mousedown', 'keydown', 'wheel', 'input', 'focusin']
 			if strings.Contains(fmt.Sprint(got), "secret") {
 				t.Errorf("the note says what was typed: %v", got)
 			}
+			if m["t"] == "focus" {
+				p.word("reached", from, nil) // what waits for an answer gets one
+			}
 		}
 	}
 	try(p, "", "HANDOFF_NOT_RUNNING")      // the agent drives

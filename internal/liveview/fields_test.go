@@ -71,8 +71,11 @@ func TestFastTypingThroughTheSocketArrivesExactly(t *testing.T) {
 		"/inner": `<!doctype html><input aria-label=inner>`}, nil)
 	h.lend("hof_1")
 	p, watcher := h.enter(ctx, link.Drive), h.enter(ctx, link.Watch)
-	for _, label := range []string{"plain", "rich", "inner"} {
+	for i, label := range []string{"plain", "rich", "inner"} {
 		id := p.field(label)["id"].(string)
+		from := p.heard()
+		p.send(ctx, map[string]any{"t": "focus", "h": "hof_1", "id": id, "n": i})
+		p.word("reached", from, func(m map[string]any) bool { return m["n"] == float64(i) })
 		for _, text := range []string{"Grüße aus Zürich", "مرحبا بالعالم", "👍🏽👨‍👩‍👧 ok", "你好，世界"} {
 			if got := p.edits(ctx, "hof_1", id, "", growing(text)...); got["value"] != text || got["same"] != true {
 				t.Errorf("%s in %s became %v", text, label, got)

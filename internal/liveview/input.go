@@ -31,6 +31,9 @@ func (v *viewer) act(ctx context.Context) {
 			if err := v.hub.do(ctx, v, m); err != nil && ctx.Err() == nil {
 				v.say(encode(noteOf(err)))
 			}
+			if f, ok := m.part.(*onField); ok && m.kind == "focus" {
+				v.say(encode(reached{"reached", f.Number})) // refused or not: until then its page follows no other
+			}
 		case <-ctx.Done():
 			return
 		}

@@ -92,7 +92,8 @@ type (
 		Values []secret.Text `json:"values"`
 	}
 	onField struct {
-		ID string `json:"id"`
+		ID     string `json:"id"`
+		Number int64  `json:"n"` // of a focus, by which it is answered
 	}
 	deed struct {
 		A        string      `json:"a"`
@@ -290,6 +291,10 @@ type (
 	clip struct {
 		T    string `json:"t"`
 		Text string `json:"text"`
+	}
+	reached struct {
+		T      string `json:"t"`
+		Number int64  `json:"n"`
 	}
 )
 

@@ -257,7 +257,7 @@ const typingPage = `<!doctype html><title>typing</title><body>
 <input id=controlled aria-label=controlled>
 <input id=mask aria-label=mask>
 <input id=short aria-label=short maxlength=5>
-<span id=codes><input aria-label=box1 maxlength=1><input maxlength=1><input maxlength=1><input maxlength=1></span>
+<span id=codes><input aria-label=box1 maxlength=1><input aria-label=box2 maxlength=1><input maxlength=1><input maxlength=1></span>
 <input id=first aria-label=first maxlength=3><input id=second aria-label=second maxlength=3>
 <iframe src="OTHER/inner" style="width:300px;height:60px"></iframe>
 <script>
@@ -421,6 +421,18 @@ func TestFieldsWithAMindOfTheirOwn(t *testing.T) {
 	}
 	if got := w.eval(ctx, t, tab, `boxes.map(b => b.value).join('')`); got != "1234" {
 		t.Errorf("a whole code in its first box became %q", got)
+	}
+	// The stand-in of the second box was typed into before it was known that the
+	// first one's text had filled it.
+	w.eval(ctx, t, tab, `void boxes.forEach(b => { b.value = '' })`)
+	for _, e := range []struct{ box, base, value string }{{"box1", "", "12"}, {"box2", "", "3"}, {"box2", "2", "24"}} {
+		base := secret.New(e.base)
+		if _, err := tab.Edit(ctx, page.NativeEdit{ID: in(e.box).id, Value: secret.New(e.value), Base: &base, Caret: len(e.value)}); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := w.eval(ctx, t, tab, `boxes.map(b => b.value).join('')`); got != "1234" {
+		t.Errorf("a code typed faster than its boxes are told of became %q", got)
 	}
 
 	w.eval(ctx, t, tab, `void (second.readOnly = true, plain.remove())`)

@@ -33,6 +33,13 @@ export class Asker {
     else if (question) this.sheet = this.question(question);
   }
 
+  /** An answer given here may have got lost, or was refused: what is still asked is asked again. @param {any} [state] */
+  unheard(state) {
+    if (!this.sheet || this.sheet.open) return;
+    this.key = "";
+    if (state) this.update(state);
+  }
+
   /** @param {any} d */
   dialog(d) {
     const from = `${host(d.origin)} says`;

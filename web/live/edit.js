@@ -55,12 +55,14 @@ export function unfinished(text, languages) {
 /**
  * What this phone and the remote field know of each other. Of a masked field the
  * phone knows only what it typed itself; what stood there before has no base, and
- * the first edit replaces it.
+ * the first edit replaces it. A box holds one character of a code: what is typed
+ * beyond that is for the next one, and takes nothing away from this.
  */
 export class Ledger {
-  /** @param {string} id @param {string | undefined} value @param {number} [length] of what is not told */
-  constructor(id, value, length = 0) {
+  /** @param {string} id @param {string | undefined} value @param {number} [length] of what is not told @param {boolean} [box] */
+  constructor(id, value, length = 0, box = false) {
     this.id = id;
+    this.box = box;
     /** @type {string | null} */
     this.base = value ?? (length > 0 ? null : "");
     this.sent = 0;
@@ -117,6 +119,12 @@ export class Ledger {
     if (seq !== undefined) this.taken = Math.max(this.taken, seq);
     if (this.pending) return null;
     if (value === undefined) {
+      if (this.box && length === 1 && this.base !== null) {
+        const kept = this.base.slice(0, 1);
+        if (kept === this.base) return null;
+        this.place = "";
+        return this.base = kept;
+      }
       if (length === undefined || length === this.base?.length || length > 0 && this.base === null) return null;
       return this.forget(length);
     }
@@ -124,6 +132,11 @@ export class Ledger {
     this.base = value;
     this.place = "";
     return value;
+  }
+
+  /** A person has come to it, to put something else there if it is full. @param {number} length */
+  visit(length) {
+    if (this.box && this.base === "" && length > 0) this.forget(length);
   }
 
   /** Knows no longer what stands there, only how long it is. @param {number} length */

@@ -28,7 +28,7 @@ const keypads = /** @type {Record<string, string>} */ ({ email: "email", tel: "t
 const offered = /^(name|given-name|family-name|additional-name|organization|street-address|address-line[123]|address-level[1-4]|country|country-name|postal-code|tel|email|bday)$/;
 /** Below this size iOS zooms into a control that gets the focus. */
 const leastFont = 16;
-/** How long the remote page may take to put its focus where this phone did. */
+/** How long the remote page may take to tell of the focus that it was given. */
 const followMs = 1500;
 
 export class Fields {
@@ -42,7 +42,8 @@ export class Fields {
     this.active = null;
     this.composing = false;
     this.steering = false;
-    this.wanted = { id: "", t: 0 };
+    /** The field that this phone has gone to, and since when the page has known; it may take long to hear of it. */
+    this.wanted = { id: "", n: 0, since: Infinity };
     this.asked = 0;
     this.seq = 0;
     document.addEventListener("selectionchange", () => this.moved());
@@ -104,6 +105,7 @@ export class Fields {
    * @param {boolean} same
    */
   rejoin(same) {
+    this.wanted.since = performance.now(); // nobody answers over the old line any more
     for (const entry of this.entries.values()) {
       if (!entry.text || !entry.ledger.pending) continue;
       if (!same) entry.ledger.renounce();
@@ -138,7 +140,7 @@ export class Fields {
     const text = !pickers.has(field.kind);
     const told = field.masked ? undefined : field.value;
     /** @type {Entry} */
-    const entry = { field, control, text, ledger: new Ledger(field.id, told, field.length) };
+    const entry = { field, control, text, ledger: new Ledger(field.id, told, field.length, field.maxlength === 1) };
     if (text) this.listenToText(entry, /** @type {HTMLInputElement} */ (control));
     else control.addEventListener("change", () => this.choose(entry));
     control.addEventListener("focus", () => this.gained(entry));
@@ -230,10 +232,17 @@ export class Fields {
   gained(entry) {
     this.active = entry;
     if (!this.steering) {
-      this.wanted = { id: entry.field.id, t: performance.now() };
-      this.ears.send({ t: "focus", id: entry.field.id });
+      entry.ledger.visit(entry.field.length ?? 0);
+      const n = this.wanted.n + 1;
+      const told = this.ears.send({ t: "focus", id: entry.field.id, n });
+      this.wanted = { id: told ? entry.field.id : "", n, since: Infinity };
     }
     this.ears.focused(entry.field.id);
+  }
+
+  /** The page was given the focus that this phone asked for. @param {any} m */
+  reached(m) {
+    if (m.n === this.wanted.n) this.wanted.since = performance.now();
   }
 
   /** @param {Entry} entry */
@@ -272,7 +281,8 @@ export class Fields {
     for (const { field, control } of this.entries.values()) control.classList.toggle("remote", field.id === id);
     const entry = this.entries.get(id);
     if (id === this.wanted.id) this.wanted.id = "";
-    const waits = this.wanted.id && performance.now() - this.wanted.t < followMs;
+    // What is typed here meanwhile is meant for the field it is typed into, however late the page hears of that.
+    const waits = this.wanted.id && performance.now() - this.wanted.since < followMs;
     const up = this.ears.keysUp() || Boolean(this.active?.text);
     if (!entry?.text || entry === this.active || waits || !up) return;
     this.steering = true;

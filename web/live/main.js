@@ -56,7 +56,10 @@ let asker = null;
 let lastFields = /** @type {any} */ (null);
 /** The hand-off that was driven over the line before this one, until its fields are told of again. @type {string | null} */
 let before = null;
-let furnishing = false;
+/** Under way, until it is there. @type {Promise<void> | null} */
+let furnishing = null;
+/** What was tapped before it could be opened. @type {((s: typeof import("./sheets.js")) => void) | null} */
+let awaited = null;
 
 const chrome = new Chrome();
 let seenTab = -1;
@@ -98,6 +101,7 @@ const line = new Line(`${path}/ws`, {
   open() {
     known.line = "live";
     known.standing = "in";
+    asker?.unheard();
     render();
     tellView();
     line.beat();
@@ -141,8 +145,11 @@ function hear(m) {
       }
       return laid();
     case "caret": return fields?.caret(m);
+    case "reached": return fields?.reached(m);
     case "clip": return void clip(m.text);
-    case "note": return chrome.toast(sentence(m.text, m.hint));
+    case "note":
+      asker?.unheard(known.state);
+      return chrome.toast(sentence(m.text, m.hint));
     case "end": return end(m.reason);
   }
 }
@@ -178,6 +185,7 @@ function end(reason) {
   line.close();
   fields?.clear();
   asker?.update(null);
+  awaited = null;
   render();
 }
 
@@ -193,33 +201,37 @@ function done(anyway = false) {
   render();
 }
 
-/** Brings what comes after the first picture. */
-async function furnish() {
-  if (furnishing || sheets) return;
-  furnishing = true;
-  try {
-    const [late, more] = await Promise.all([import("./fields.js"), import("./sheets.js")]);
-    sheets = more;
-    asker = new more.Asker(act, upload);
-    fields = new late.Fields(find("#fields"), {
-      send: input, upload,
-      strike: (key, code, m) => keyboard.strike(key, code, m),
-      focused: (id) => {
-        show(id);
-        // Once more when the keyboard has come up and the stage is smaller.
-        setTimeout(() => show(id), 350);
-      },
-      left: () => stage.unreveal(),
-      keysUp: () => keyboard.soft,
-      keep: () => keyboard.keep(),
-    });
-    laid();
-    if (known.state && known.line === "live") asker.update(known.state);
-  } catch {
-    setTimeout(furnish, 2000); // the connection broke; it is tried again
-  } finally {
-    furnishing = false;
-  }
+/** Brings what comes after the first picture; whoever asks meanwhile waits for the same. */
+function furnish() {
+  furnishing ??= bring().catch(() => {
+    // The connection broke; it is tried again.
+    furnishing = null;
+    setTimeout(furnish, 2000);
+    if (awaited) chrome.toast("The connection is poor. Still trying.");
+  });
+  return furnishing;
+}
+
+async function bring() {
+  const [late, more] = await Promise.all([import("./fields.js"), import("./sheets.js")]);
+  sheets = more;
+  asker = new more.Asker(act, upload);
+  fields = new late.Fields(find("#fields"), {
+    send: input, upload,
+    strike: (key, code, m) => keyboard.strike(key, code, m),
+    focused: (id) => {
+      show(id);
+      // Once more when the keyboard has come up and the stage is smaller.
+      setTimeout(() => show(id), 350);
+    },
+    left: () => stage.unreveal(),
+    keysUp: () => keyboard.soft,
+    keep: () => keyboard.keep(),
+  });
+  laid();
+  if (known.state && known.line === "live") asker.update(known.state);
+  awaited?.(sheets);
+  awaited = null;
 }
 
 /** Lays the controls over the fields. */
@@ -238,10 +250,11 @@ function aimed() {
   if (box) stage.aim(box);
 }
 
-/** @param {(s: typeof import("./sheets.js")) => void} open */
+/** Opens a sheet, as soon as there are any: the last that was asked for. @param {(s: typeof import("./sheets.js")) => void} open */
 function withSheets(open) {
-  if (sheets) open(sheets);
-  else void furnish().then(() => { if (sheets) open(sheets); });
+  if (sheets) return open(sheets);
+  awaited = open;
+  void furnish();
 }
 
 /** Shows a field that has the focus. @param {string} id */

@@ -98,6 +98,22 @@ test("a masked field is known by its length alone, and the first edit replaces i
   assert.equal(l.tell("q", [1, 1], () => 4)?.base, "");
 });
 
+test("a box of a code keeps its character, whenever the next one is typed", () => {
+  const l = new Ledger("b", undefined, 0, true);
+  l.tell("4", [1, 1], () => 1);
+  assert.equal(l.tell("42", [2, 2], () => 2)?.base, "4");
+  assert.equal(l.hear(undefined, 1, 1), null, "an older answer");
+  assert.equal(l.hear(undefined, 1, 2), "4", "the second went on to the next box");
+  assert.equal(l.tell("48", [2, 2], () => 3)?.base, "4", "and so does the third");
+  const next = new Ledger("c", undefined, 0, true);
+  assert.equal(next.hear(undefined, 1), null, "filled from the one before");
+  assert.equal(next.tell("9", [1, 1], () => 1)?.base, "", "typed when it was thought empty");
+  const again = new Ledger("d", undefined, 0, true);
+  again.hear(undefined, 1);
+  again.visit(1);
+  assert.equal(again.tell("9", [1, 1], () => 1)?.base, null, "a person came back to it to replace it");
+});
+
 test("nothing is told twice", () => {
   const l = new Ledger("f", "a");
   let n = 0;

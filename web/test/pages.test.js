@@ -28,7 +28,7 @@ const laptop = { viewport: { width: 1280, height: 800 } };
 
 /**
  * Opens a live page. What the page complains of fails the test.
- * @param {string} scenario @param {{on?: object, until?: string, hash?: string}} [o]
+ * @param {string} scenario @param {{on?: object, until?: string, hash?: string, before?: (page: Page) => Promise<unknown>}} [o]
  */
 async function open(scenario, o = {}) {
   const id = `${scenario}~${++opened}`;
@@ -39,6 +39,7 @@ async function open(scenario, o = {}) {
   page.on("pageerror", (e) => wrong.push(e.message));
   page.on("console", (m) => { if (m.type() === "error" && !/WebSocket|status of 4/.test(m.text())) wrong.push(m.text()); });
   page.on("request", (r) => asked.push(r.url()));
+  await o.before?.(page);
   await page.goto(`${site.url}/live/${id}${o.hash ?? "#t=the-token"}`);
   await page.waitForSelector(o.until ?? '[data-bar="you"]', { state: "attached" });
   if (!o.until) await page.waitForSelector("#fields > *", { state: "attached" });
@@ -231,6 +232,52 @@ test("a page that moves its focus on takes the open keyboard with it, and opens 
   await s.close();
 });
 
+test("a field that was gone to keeps the focus, however late the page hears of it", async () => {
+  const s = await open("driving");
+  const { fields } = shown.signin;
+  const on = (/** @type {string} */ kind) => fields.find((f) => f.kind === kind).id;
+  const focus = () => s.page.evaluate(() => /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.kind);
+  const later = () => s.page.evaluate(() => { const now = performance.now.bind(performance); performance.now = () => now() + 60_000; });
+  /** Told of, and taken in: the caret that comes after it is seen. */
+  const at = async (/** @type {string} */ kind) => {
+    s.say({ t: "fields", tab: "t1", n: 9, focus: on(kind), fields });
+    await s.page.waitForSelector(`#fields .remote[data-kind="${kind}"]`, { state: "attached" });
+  };
+  await s.page.locator('#fields [data-kind="email"]').tap();
+  await s.until(() => s.sent("focus").length === 1);
+  await at("email");
+  await s.page.locator('#fields [data-kind="password"]').tap();
+  await s.until(() => s.sent("focus").length === 2);
+  await later();
+  s.say({ t: "fields", tab: "t1", n: 9, focus: null, fields });
+  await s.page.waitForSelector("#fields .remote", { state: "detached" });
+  await at("email");
+  assert.equal(await focus(), "password", "a password is not typed where it can be read");
+  s.say({ t: "reached", n: s.sent("focus")[1].n });
+  await at("password");
+  await at("email");
+  assert.equal(await focus(), "email", "a page that has heard of it may move it on");
+  await s.close();
+});
+
+test("a tool that is seen works, also while what it opens is on its way", async () => {
+  let arrive = () => {};
+  const way = new Promise((done) => { arrive = () => done(null); });
+  const s = await open("driving", {
+    until: '[data-bar="you"]',
+    before: (page) => page.route(/\/live\/sheets\.js$/, async (route) => {
+      await way;
+      await route.continue();
+    }),
+  });
+  await s.page.locator("#tabs").click();
+  await s.page.locator('#driving [data-do="more"]').click();
+  arrive();
+  await s.page.waitForSelector('dialog[open][data-name="more"]');
+  assert.equal(await s.page.locator("dialog").count(), 1, "the last one only");
+  await s.close();
+});
+
 test("the keyboard's button types into whatever the page has", async () => {
   const s = await open("driving");
   await s.page.locator("#keyboard-button").click();
@@ -383,6 +430,22 @@ test("a dialog of the page is answered here, and goes when it is answered elsewh
   await t.page.waitForSelector("dialog", { state: "detached" });
   assert.equal(t.sent("do").length, 0);
   await t.close();
+});
+
+test("a dialog is shown again if its answer was lost or refused", async () => {
+  const s = await open("confirm", { until: "dialog[open]" });
+  const answer = async (/** @type {number} */ n) => {
+    await s.page.getByRole("button", { name: "OK" }).click();
+    await s.until(() => s.sent("do").length === n);
+    await s.page.waitForSelector("dialog", { state: "detached" });
+  };
+  await answer(1);
+  s.say({ t: "note", code: "HUMAN_IN_CONTROL", text: "somebody else has the wheel at this moment" });
+  await s.page.waitForSelector("dialog[open]");
+  await answer(2);
+  s.heard.ws?.close();
+  await s.page.waitForSelector("dialog[open]");
+  await s.close();
 });
 
 test("a server's sign-in is sent and forgotten", async () => {

@@ -294,13 +294,16 @@ func (p *Phone) Give(files ...string) {
 	p.files = files
 }
 
-// Photograph writes what the screen shows into a file, for whoever has to find
-// out what went wrong.
+// Photograph writes what the screen shows into a file and says what stands on it,
+// for whoever has to find out what went wrong.
 func (p *Phone) Photograph(path string) {
 	p.t.Helper()
 	var shot struct{ Data string }
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), 5*time.Second) // also after the test's own end
 	defer cancel()
+	said, err := p.TryEval(ctx, `document.body.innerText.replace(/\s+/g, " ") + " | " + [...document.querySelectorAll("#fields > *")].map(f =>
+		f.ariaLabel + (f.type === "password" ? "" : "=" + f.value) + (f === document.activeElement ? " has the focus" : "")).join(", ")`)
+	p.t.Logf("the phone shows %s (%v)", said, err)
 	if err := p.Session.Call(ctx, "Page.captureScreenshot", map[string]any{
 		"format": "png", "clip": map[string]any{"x": 0, "y": 0, "width": 390, "height": 844, "scale": 0.5},
 	}, &shot); err != nil {

@@ -424,7 +424,9 @@
     const now = valueOf(el)
     const did = isInput(el) && el.type === 'number' && el.validity.badInput
       ? { from: 0, to: 0, insert: value, all: true } : rebased(now, base, value, caret)
-    const erase = did.all || did.to > did.from
+    // A box that was empty when this was typed, and got the character before it since.
+    const since = isBox(el) && base === '' && now !== ''
+    const erase = !since && (did.all || did.to > did.from)
     const full = isBox(el) && now.length > 0 && !erase && did.insert !== ''
     if (did.all) el.select()
     else if (!full) place(el, erase && !did.insert && did.to - did.from === 1 && single(now, did.from) ? did.to : did.from, did.to)
