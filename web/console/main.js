@@ -32,6 +32,8 @@ const told = new Map();
 let older = /** @type {string | null} */ (null);
 /** What waits for an answer: its button, and the session to open then. @type {Map<number, {button: Element, then?: string}>} */
 const waiting = new Map();
+/** Whether a finger or a key is down, until when at most, and whether there is something to draw after it. */
+let pressing = false, pressed = 0, due = false;
 
 const line = new Line("/console/ws", {
   open() { find("#lost").hidden = true; },
@@ -73,6 +75,8 @@ function hear(m) {
 }
 
 function render() {
+  due = pressing; // a button that is drawn anew under a finger would not be pressed by it
+  if (due) return;
   const [title, cards] = tabs[tab];
   find("#curtain").hidden = true;
   find("#app").hidden = false;
@@ -180,14 +184,37 @@ async function enter(withToken) {
   }
 }
 
+/** A press is under way for so long at most, whether its end is told of or not. @param {number} ms */
+function press(ms) {
+  pressing = true;
+  clearTimeout(pressed);
+  pressed = window.setTimeout(release, ms);
+}
+
+function release() {
+  pressing = false;
+  clearTimeout(pressed);
+  if (due) render();
+}
+
+for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, () => press(5000), { capture: true });
+// Its click comes after it, or never.
+for (const kind of ["pointerup", "keyup"]) addEventListener(kind, () => { if (pressing) press(300); }, { capture: true });
+for (const kind of ["pointercancel", "blur"]) addEventListener(kind, (e) => { if (kind !== "blur" || e.target === window) release(); }, { capture: true });
 document.addEventListener("click", (e) => {
   const button = e.target instanceof Element ? e.target.closest("[data-tab], [data-do]") : null;
-  if (!(button instanceof HTMLElement) || button.getAttribute("aria-busy") === "true") return;
+  if (button instanceof HTMLElement && button.getAttribute("aria-busy") !== "true") choose(button);
+  release();
+});
+
+/** @param {HTMLElement} button */
+function choose(button) {
   if (button.dataset.do) return act(button);
   tab = /** @type {keyof typeof tabs} */ (button.dataset.tab);
-  if (state) render();
+  due = Boolean(state);
   scrollTo(0, 0);
-});
+}
+
 setInterval(() => {
   for (const t of document.querySelectorAll("[data-deadline]")) say(t, left(Date.parse(t.getAttribute("data-deadline") ?? "") - Date.now() - skew));
 }, 1000);

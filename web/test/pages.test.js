@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, pictures } from "../dev/chromium.js";
-import { scenarios } from "../dev/scenarios.js";
+import { consoleState, scenarios } from "../dev/scenarios.js";
 import { frameOf, serve } from "../dev/server.js";
 
 /** @typedef {import("playwright-core").Page} Page */
@@ -509,5 +509,26 @@ test("the console asks before what cannot be undone, and says what it does", asy
   heard.ws?.send(JSON.stringify({ t: "open", id: "x", url: "https://elsewhere.example/live/x" }));
   heard.ws?.send(JSON.stringify({ t: "open", id: "x", url: "/live/driving~console#t=abc" }));
   await page.waitForURL(/\/live\/driving~console$/);
+  await context.close();
+});
+
+test("a press on the console counts, also while there is news", async () => {
+  const context = await browser.newContext(laptop);
+  const page = await context.newPage();
+  await page.goto(`${site.url}/console#t=console-token`);
+  await page.waitForSelector(".ready");
+  const heard = site.record("console");
+  const before = heard.m.length;
+  await page.locator('[data-do="extend"]').first().hover();
+  await page.mouse.down();
+  heard.ws?.send(JSON.stringify({ ...consoleState(), troubles: ["There is news."] }));
+  heard.ws?.send(JSON.stringify({ t: "note", seq: -1, ok: true, text: "All was told." }));
+  await page.getByText("All was told.").waitFor();
+  await page.mouse.up();
+  await page.getByText("There is news.").waitFor();
+  await page.getByText("Done.", { exact: true }).waitFor();
+  assert.deepEqual(heard.m.slice(before).filter((m) => m.t === "do").map((m) => m.a), ["extend"]);
+  await page.locator('[data-tab="devices"]').click();
+  await page.waitForFunction(() => document.querySelector("#title")?.textContent === "Devices");
   await context.close();
 });
