@@ -96,12 +96,12 @@ func payRound(t *testing.T, w *world, shop *cashier, round string, dice *rand.Ra
 	id := asked.text("approval_id")
 	click := map[string]any{"selector": "#pay", "approval_id": id, "screenshot": false, "timeout_ms": 2000}
 
-	victims := w.pids("sidecar")
+	victims, with := w.pids("sidecar"), ""
 	switch dice.IntN(8) {
 	case 0:
-		victims = append(victims, w.pids("daemon")...)
+		victims, with = append(victims, w.pids("daemon")...), ", with the daemon"
 	case 1:
-		victims = append(victims, w.pids("browser")...)
+		victims, with = append(victims, w.pids("browser")...), ", with the browser" // nobody can look at its page
 	}
 	before := w.pids("sidecar")
 	wait := time.Duration(dice.Float64() * 1.1 * float64(takes))
@@ -153,6 +153,6 @@ func payRound(t *testing.T, w *world, shop *cashier, round string, dice *rand.Ra
 	if err := w.whole(true); err != nil {
 		t.Errorf("round %s: %v", round, err)
 	}
-	counts[fmt.Sprintf("%s %s, paid %d", status, outcome, paid)]++
+	counts[fmt.Sprintf("%s %s, paid %d%s", status, outcome, paid, with)]++
 	return took
 }

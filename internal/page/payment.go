@@ -369,20 +369,18 @@ func (p *passage) concluded(ctx context.Context, t *Tab, effect string) string {
 		}
 		var still bool
 		err := t.call(ctx, p.at, "payStill", map[string]any{"mark": p.mark, "id": p.id}, &still)
-		switch {
-		case errors.Is(err, errWorldGone) && t.session.Conn().Settle(ctx) == nil:
+		if err != nil && (!errors.Is(err, errWorldGone) || t.session.Conn().Settle(ctx) != nil) {
+			return Unknown
+		}
+		if err != nil || !still { // other sums, or another document, which may be the one that said so
 			at, ok := t.frames.get(p.at.id)
 			if !ok {
 				at, ok = t.frames.get(t.frames.main)
 			}
 			if ok && t.answered(ctx, at) {
-				return Confirmed // another document has come: the server has answered
+				return Confirmed
 			}
 			return Unknown
-		case err != nil:
-			return Unknown
-		case !still:
-			return Confirmed
 		}
 		if rest(ctx, 50*time.Millisecond) != nil {
 			return Unknown

@@ -3,6 +3,7 @@ package page_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ type asked struct {
 	allow   bool
 	intents []page.Intent
 	effects []string
+	sent    []page.Trace
 }
 
 func (a *asked) guard(ctx context.Context) context.Context {
@@ -30,6 +32,7 @@ func (a *asked) guard(ctx context.Context) context.Context {
 			return fault.New(fault.ApprovalRequired, "test", "no")
 		},
 		Unasked: func(context.Context, page.Intent) error { return fault.New(fault.ApprovalRequired, "test", "no") },
+		Sent:    func(_ context.Context, at page.Trace) { a.sent = append(a.sent, at) },
 		Settled: func(_ context.Context, effect string) { a.effects = append(a.effects, effect) },
 	})
 }
@@ -144,6 +147,35 @@ func TestAPermissionIsOneTry(t *testing.T) {
 		t.Errorf("a page that changes under the mouse: %v, asked %d times, settled %v", err, len(a.intents), a.effects)
 	}
 	d.says(ctx, t, "String(paid)", "0")
+}
+
+// A page that was paid on goes on to an answer. An error is none, whoever says it.
+func TestAnErrorIsNoPayment(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	const form = `<p>Total: $12.00</p><form method=post action="%s"><button id=p>Pay now</button></form>`
+	d := sitAt(ctx, t, map[string]string{
+		"/good": fmt.Sprintf(form, "/thanks"), "/thanks": "<p>thank you",
+		"/lost": fmt.Sprintf(form, "/nowhere"),
+		"/dead": fmt.Sprintf(form, "http://127.0.0.1:1/"),
+	})
+	for path, want := range map[string]string{"/good": page.Confirmed, "/lost": page.Unknown, "/dead": page.Unknown} {
+		d.open(ctx, t, path)
+		a := asked{allow: true}
+		if _, err := d.tab.Click(a.guard(ctx), css("#p"), page.ClickOptions{}); err != nil || len(a.effects) != 1 || a.effects[0] != want {
+			t.Errorf("%s: %v, settled %v, want %s", path, err, a.effects, want)
+		}
+		// Whoever comes later and knows where it was sent sees the same.
+		if len(a.sent) != 1 || d.tab.WentOn(ctx, a.sent[0]) != (want == page.Confirmed) {
+			t.Errorf("%s: sent %v, and that is seen differently later", path, a.sent)
+		}
+	}
+	d.open(ctx, t, "/good")
+	a := asked{}
+	_, _ = d.tab.Click(a.guard(ctx), css("#p"), page.ClickOptions{})
+	if len(a.sent) != 0 {
+		t.Errorf("nothing was permitted, and %v was sent", a.sent)
+	}
 }
 
 func TestAPermissionIsOnePress(t *testing.T) {
