@@ -177,7 +177,7 @@ func (c *Client) read(resp *http.Response, op string) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, c.max+1))
 	if err != nil {
-		return nil, fault.New(fault.Busy, op, "%w: the answer broke off: %w", ErrBroken, bare(err))
+		return nil, fault.New(fault.Busy, op, "%w: the answer broke off: %w", ErrBroken, bare(err)).WithHint("%s", lookFirst)
 	}
 	if int64(len(raw)) > c.max {
 		return nil, fault.New(fault.PayloadTooLarge, op, "the answer is over %d bytes", c.max).
@@ -195,8 +195,11 @@ func (c *Client) unreachable(ctx context.Context, op string, err error) error {
 	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
 		return fault.New(fault.Busy, "", "%w at %s", ErrNotRunning, c.base).WithHint("Start it with tapin up.")
 	}
-	return fault.New(fault.Busy, op, "%w: %w", ErrBroken, bare(err))
+	return fault.New(fault.Busy, op, "%w: %w", ErrBroken, bare(err)).WithHint("%s", lookFirst)
 }
+
+// lookFirst is for who does not know whether it was done.
+const lookFirst = "Tapin comes back by itself. It may have done what you asked: look before you ask again."
 
 // bare drops the method and address that net/http wraps around a cause.
 func bare(err error) error {

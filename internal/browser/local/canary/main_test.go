@@ -21,6 +21,10 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == ownerArg {
 		beOwner()
 	}
+	if len(os.Args) > 1 && os.Args[1] == sidecarArg {
+		fmt.Fprintln(os.Stderr, beSidecar(os.Args[2], os.Args[3:]))
+		os.Exit(1)
+	}
 	browsertest.Main(m, &holder.Options{Resolver: &resolver{asked: map[string]int{}}})
 }
 

@@ -28,6 +28,7 @@ type world struct {
 
 	mu      sync.Mutex
 	settled map[int]string // what pages said about their vectors
+	sieges  map[string]*siege
 }
 
 // row is a vector and the canary it is after.
@@ -42,7 +43,7 @@ type row struct {
 // newWorld makes a site for all vectors that keep takes; nil means all.
 func newWorld(t *testing.T, keep func(vector) bool) *world {
 	t.Helper()
-	w := &world{gate: make(chan struct{}), settled: map[int]string{}}
+	w := &world{gate: make(chan struct{}), settled: map[int]string{}, sieges: map[string]*siege{}}
 	handler := w.handler()
 	w.site, w.secure = httptest.NewServer(handler), httptest.NewUnstartedServer(handler)
 	w.secure.Config.ErrorLog = quiet()
@@ -178,6 +179,7 @@ func (w *world) handler() http.Handler {
 		defer w.mu.Unlock()
 		w.settled[n] = in.URL.Query().Get("why")
 	})
+	w.handleSieges(mux)
 	return http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
 		// A kept connection would spare the next request the question for the name.
 		out.Header().Set("Connection", "close")

@@ -17,6 +17,7 @@ type vector struct {
 	window bool              // needs a window of its own, a frame will not do
 	blind  bool              // the page never learns the outcome
 	never  string            // why the browser opens no connection even when it may
+	opens  bool              // it starts something that the browser keeps waiting until tapin has seen to it
 
 	host string // how the canary is spelled; empty means both loopback addresses in turn
 	via  string // the canary's address; empty means 127.0.0.1
@@ -77,10 +78,10 @@ var requests = []vector{
 	{name: "object", js: `return add("object", {data: "http://@HOST@/"})`},
 	{name: "embed", js: `add("embed", {src: "http://@HOST@/", type: "text/html"})`, blind: true},
 	{name: "paint worklet", js: `return CSS.paintWorklet.addModule("http://@HOST@/a.js")`},
-	{name: "audio worklet", js: `return new OfflineAudioContext(1, 1, 8000).audioWorklet.addModule("http://@HOST@/a.js")`},
+	{name: "audio worklet", opens: true, js: `return new OfflineAudioContext(1, 1, 8000).audioWorklet.addModule("http://@HOST@/a.js")`},
 
 	{name: "frame", js: `return add("iframe", {src: "http://@HOST@/"})`},
-	{name: "frame over https", js: `return add("iframe", {src: "https://@HOST@/"})`},
+	{name: "frame over https", opens: true, js: `return add("iframe", {src: "https://@HOST@/"})`},
 	{name: "frame redirected", js: `return add("iframe", {src: "/redirect/307/@ROW@"})`},
 	{name: "frame in a frame", js: `return add("iframe", {srcdoc: '<iframe src="http://@HOST@/"></iframe>'})`},
 	{name: "image in a written frame", js: `return add("iframe", {srcdoc: '<img src="http://@HOST@/">'})`},
@@ -94,25 +95,25 @@ var requests = []vector{
 
 	{name: "worker script", js: `return ends(new Worker("http://@HOST@/a.js"))`, never: sameOrigin},
 	{name: "worker script redirected", js: `return ends(new Worker("/redirect/302/@ROW@"))`, never: sameOrigin},
-	{name: "fetch in a worker", js: `return says(new Worker(blob('fetch("http://@HOST@/").finally(() => postMessage(1))')))`},
-	{name: "importScripts in a worker", js: `return says(new Worker(blob('try { importScripts("http://@HOST@/a.js") } finally { postMessage(1) }')))`},
-	{name: "import in a module worker", js: `return ends(new Worker(blob('import "http://@HOST@/a.js"'), {type: "module"}))`, blind: true},
-	{name: "WebSocket in a worker", js: `return says(new Worker(blob('new WebSocket("ws://@HOST@/").onerror = () => postMessage(1)')))`},
-	{name: "EventSource in a worker", js: `return says(new Worker(blob('const e = new EventSource("http://@HOST@/"); e.onerror = () => { e.close(); postMessage(1) }')))`},
-	{name: "worker in a worker", js: `return says(new Worker(blob('const w = new Worker(URL.createObjectURL(new Blob([\'fetch("http://@HOST@/").finally(() => postMessage(1))\']))); w.onmessage = () => postMessage(1)')))`},
+	{name: "fetch in a worker", opens: true, js: `return says(new Worker(blob('fetch("http://@HOST@/").finally(() => postMessage(1))')))`},
+	{name: "importScripts in a worker", opens: true, js: `return says(new Worker(blob('try { importScripts("http://@HOST@/a.js") } finally { postMessage(1) }')))`},
+	{name: "import in a module worker", opens: true, js: `return ends(new Worker(blob('import "http://@HOST@/a.js"'), {type: "module"}))`, blind: true},
+	{name: "WebSocket in a worker", opens: true, js: `return says(new Worker(blob('new WebSocket("ws://@HOST@/").onerror = () => postMessage(1)')))`},
+	{name: "EventSource in a worker", opens: true, js: `return says(new Worker(blob('const e = new EventSource("http://@HOST@/"); e.onerror = () => { e.close(); postMessage(1) }')))`},
+	{name: "worker in a worker", opens: true, js: `return says(new Worker(blob('const w = new Worker(URL.createObjectURL(new Blob([\'fetch("http://@HOST@/").finally(() => postMessage(1))\']))); w.onmessage = () => postMessage(1)')))`},
 	{name: "shared worker script", js: `return ends(new SharedWorker("http://@HOST@/a.js"))`, never: sameOrigin},
-	{name: "fetch in a shared worker", js: `return says(new SharedWorker(blob('onconnect = e => fetch("http://@HOST@/").finally(() => e.ports[0].postMessage(1))')).port)`},
+	{name: "fetch in a shared worker", opens: true, js: `return says(new SharedWorker(blob('onconnect = e => fetch("http://@HOST@/").finally(() => e.ports[0].postMessage(1))')).port)`},
 	{name: "service worker script", js: `return navigator.serviceWorker.register("http://@HOST@/a.js")`, never: sameOrigin},
 	{
-		name: "fetch in a service worker", js: `return active("@BASE@")`,
+		name: "fetch in a service worker", opens: true, js: `return active("@BASE@")`,
 		files: map[string]string{"sw.js": `oninstall = e => e.waitUntil(fetch("http://@HOST@/").catch(() => 0))`},
 	},
 	{
-		name: "importScripts in a service worker", js: `return active("@BASE@")`,
+		name: "importScripts in a service worker", opens: true, js: `return active("@BASE@")`,
 		files: map[string]string{"sw.js": `importScripts("http://@HOST@/a.js")`},
 	},
 	{
-		name: "service worker that answers for a page", js: `await active("@BASE@"); return add("iframe", {src: "@BASE@page.html"})`,
+		name: "service worker that answers for a page", opens: true, js: `await active("@BASE@"); return add("iframe", {src: "@BASE@page.html"})`,
 		files: map[string]string{
 			"sw.js":     `onactivate = e => e.waitUntil(clients.claim()); onfetch = e => e.respondWith(fetch("http://@HOST@/", {mode: "no-cors"}))`,
 			"page.html": `<!doctype html><title>never shown</title>`,
@@ -162,13 +163,13 @@ var departures = []vector{
 	{name: "meta refresh", html: `<meta http-equiv="refresh" content="0;url=http://@HOST@/">`},
 	{name: "refresh header", html: `<title>a</title>`, header: map[string]string{"Refresh": `0;url=http://@HOST@/`}},
 	{name: "form POST", js: `document.body.innerHTML = '<form method=post action="http://@HOST@/"><input name=a value=1></form>'; document.forms[0].submit()`},
-	{name: "popup", js: `open("http://@HOST@/")`},
-	{name: "popup without opener", js: `open("http://@HOST@/", "_blank", "noopener")`},
-	{name: "link with a target", js: `const a = document.createElement("a"); a.href = "http://@HOST@/"; a.target = "_blank"; document.body.append(a); a.click()`},
+	{name: "popup", opens: true, js: `open("http://@HOST@/")`},
+	{name: "popup without opener", opens: true, js: `open("http://@HOST@/", "_blank", "noopener")`},
+	{name: "link with a target", opens: true, js: `const a = document.createElement("a"); a.href = "http://@HOST@/"; a.target = "_blank"; document.body.append(a); a.click()`},
 	{name: "icon", html: `<link rel="icon" href="http://@HOST@/a.png">`},
 	{name: "manifest", html: `<link rel="manifest" href="http://@HOST@/a.json">`, never: privately},
 	{name: "speculative prefetch", js: `rules('{"prefetch":[{"source":"list","urls":["http://@HOST@/"]}]}')`},
-	{name: "speculative prerender", js: `rules('{"prerender":[{"source":"list","urls":["http://@HOST@/"]}]}')`, window: true},
+	{name: "speculative prerender", opens: true, js: `rules('{"prerender":[{"source":"list","urls":["http://@HOST@/"]}]}')`, window: true},
 	{name: "federated login", js: `return navigator.credentials.get({identity: {providers: [{configURL: "https://@HOST@/a.json", clientId: "a"}]}})`},
 	{name: "source view opened by a page", js: `location = "view-source:http://@HOST@/"`, never: notForPages},
 	{name: "file opened by a page", js: `location = "file://@HOST@/etc/hostname"`, never: notForPages},
