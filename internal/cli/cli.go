@@ -127,7 +127,7 @@ func (a *app) root() *cobra.Command {
 		{"Saved logins", []*cobra.Command{a.contextCommand(), a.credentialCommand()}},
 		{"Give it to an agent", []*cobra.Command{a.mcpCommand(), a.skillCommand()}},
 		{"See what happens", []*cobra.Command{a.watchCommand(), a.journalCommand(), a.usageCommand(), a.logsCommand()}},
-		{"Look after it", []*cobra.Command{a.pairCommand(), a.ownersCommand(), a.tokenCommand(), a.cleanupCommand(), a.serviceCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand()}},
+		{"Look after it", []*cobra.Command{a.pairCommand(), a.ownersCommand(), a.tokenCommand(), a.cleanupCommand(), a.serviceCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand(), a.manCommand()}},
 	}
 	for _, c := range chapters {
 		root.AddCommand(c.commands...)
@@ -135,35 +135,9 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.holderCommand(), a.daemonCommand(), a.leashCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	root.SuggestionsMinimumDistance = 2
-	plain := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		if cmd == root {
-			a.tellHelp(root, chapters)
-			return
-		}
-		plain(cmd, args)
-	})
+	root.SetHelpFunc(a.helpFunc(root, chapters))
+	a.offer(root)
 	return root
-}
-
-// chapter is a part of the list of commands, in the order in which a newcomer
-// needs them.
-type chapter struct {
-	title    string
-	commands []*cobra.Command
-}
-
-func (a *app) tellHelp(root *cobra.Command, chapters []chapter) {
-	p := a.paint(a.env.Stdout)
-	a.printf("%s\n\n%s\n%s\n", root.Long, p.bold("Start here"), root.Example)
-	for _, c := range chapters {
-		a.printf("\n%s\n", p.bold(c.title))
-		for _, cmd := range c.commands {
-			a.printf("  %s  %s\n", pad(cmd.Name(), 10), cmd.Short)
-		}
-	}
-	a.printf("\n%s\n%s\n", p.bold("Flags of every command"), strings.TrimRight(root.PersistentFlags().FlagUsages(), "\n"))
-	a.printf("\nMore about a command: tapin help COMMAND\n")
 }
 
 // knownCommand refuses what is no command, with the nearest one that is.
@@ -176,35 +150,6 @@ func (a *app) knownCommand(cmd *cobra.Command, args []string) error {
 		hint = "Did you mean " + strings.Join(near, " or ") + "? " + hint
 	}
 	return fault.New(fault.InvalidRequest, "", "there is no command %q", clean(args[0])).WithHint("%s", hint)
-}
-
-// helpCommand is cobra's own, but for a command that does not exist: that is a
-// mistake like any other.
-func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Help about a command",
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
-			if about, rest, err := root.Find(args); err == nil && len(rest) == 0 {
-				for _, c := range about.Commands() {
-					if c.IsAvailableCommand() {
-						names = append(names, c.Name()+"\t"+c.Short)
-					}
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			about, rest, err := root.Find(args)
-			if err != nil {
-				return fault.New(fault.InvalidRequest, "", "%w", err)
-			}
-			if err := a.knownCommand(about, rest); err != nil {
-				return err
-			}
-			about.InitDefaultHelpFlag()
-			return about.Help()
-		},
-	}
 }
 
 // advised gives a refusal that has no hint of its own one for people: the

@@ -12,7 +12,7 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "See, check and change the settings",
+		Short: "Show, check and change the settings",
 		Long: `Settings come from config.yaml in tapin's home, then from the environment
 (listen.control is TAPIN_LISTEN_CONTROL), then from --set. Later ones win.`,
 		Example: `  tapin config show

@@ -24,7 +24,7 @@ log and no agent reads along.`,
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "devices", Short: "List the devices that are signed in", Args: arguments(cobra.NoArgs),
+			Use: "devices", Short: "List the devices that are signed in", Example: "  tapin console devices", Args: arguments(cobra.NoArgs),
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.consoleDevices(cmd.Context()) },
 		},
 		&cobra.Command{

@@ -15,7 +15,7 @@ func (a *app) contextCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "context",
 		Aliases: []string{"contexts"},
-		Short:   "See and carry the saved logins",
+		Short:   "Show and carry the saved logins",
 		Long: `A saved login is what makes a browser logged in: its cookies and storages, kept
 sealed under a name. A session that is started with one needs nobody to log in.`,
 		Example: `  tapin context list
@@ -28,7 +28,7 @@ sealed under a name. A session that is started with one needs nobody to log in.`
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "list", Short: "Every login, and how fresh it is", Args: arguments(cobra.NoArgs),
+			Use: "list", Short: "List every login, and how fresh it is", Example: "  tapin context list", Args: arguments(cobra.NoArgs),
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return drive(cmd.Context(), a, "reading the logins", func(ctx context.Context, c *api.Client) (*api.Contexts, error) {
 					return c.Contexts(ctx)
@@ -36,7 +36,7 @@ sealed under a name. A session that is started with one needs nobody to log in.`
 			},
 		},
 		&cobra.Command{
-			Use: "show NAME", Short: "What is known of a login", Args: arguments(cobra.ExactArgs(1)),
+			Use: "show NAME", Short: "Show what is known of a login", Example: "  tapin context show chase", Args: arguments(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return drive(cmd.Context(), a, "reading the login", func(ctx context.Context, c *api.Client) (*api.Context, error) {
 					return c.Context(ctx, args[0])
@@ -45,7 +45,7 @@ sealed under a name. A session that is started with one needs nobody to log in.`
 		},
 		a.contextCheckCommand(),
 		&cobra.Command{
-			Use: "rename NAME NEW", Short: "Give a login another name", Args: arguments(cobra.ExactArgs(2)),
+			Use: "rename NAME NEW", Short: "Give a login another name", Example: "  tapin context rename chase bank", Args: arguments(cobra.ExactArgs(2)),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return drive(cmd.Context(), a, "renaming", func(ctx context.Context, c *api.Client) (*api.RenameAnswer, error) {
 					return c.RenameContext(ctx, args[0], api.RenameRequest{To: args[1]})
@@ -53,7 +53,7 @@ sealed under a name. A session that is started with one needs nobody to log in.`
 			},
 		},
 		&cobra.Command{
-			Use: "delete NAME", Short: "Delete a login wherever tapin keeps it", Args: arguments(cobra.ExactArgs(1)),
+			Use: "delete NAME", Short: "Delete a login wherever tapin keeps it", Example: "  tapin context delete chase", Args: arguments(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return drive(cmd.Context(), a, "deleting", func(ctx context.Context, c *api.Client) (*api.DeletedContext, error) {
 					return c.DeleteContext(ctx, args[0])

@@ -28,11 +28,11 @@ them back. These commands are the owner's; tapin need not be running.`,
 	}
 	cmd.AddCommand(a.credentialSetCommand(),
 		&cobra.Command{
-			Use: "list", Short: "Which there are, by name", Args: arguments(cobra.NoArgs),
+			Use: "list", Short: "List which there are, by name", Example: "  tapin credential list", Args: arguments(cobra.NoArgs),
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.credentialList(cmd.Context()) },
 		},
 		&cobra.Command{
-			Use: "delete SITE", Short: "Take a login and its codes out of the keychain", Args: arguments(cobra.ExactArgs(1)),
+			Use: "delete SITE", Short: "Take a login and its codes out of the keychain", Example: "  tapin credential delete chase.com", Args: arguments(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				err := a.credentials(func(c *vault.Credentials) error { return c.Delete(cmd.Context(), args[0]) })
 				if err != nil {

@@ -51,7 +51,9 @@ func (a *app) handoffStart() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start REASON [INSTRUCTION]",
 		Short: "Call a person to the page",
-		Long: `Calls a person to the page that is open. REASON is one of ` + strings.Join(reasons, ", ") + `.
+		Long: `Calls a person to the page that is open. REASON is one of
+  ` + strings.Join(reasons, ", ") + `
+
 The --until flags say what is so once the person is done: then it ends by itself,
 and a "done" before that goes back to the person.`,
 		Example: `  tapin handoff start captcha

@@ -15,7 +15,7 @@ func (a *app) journalCommand() *cobra.Command {
 	var q api.JournalQuery
 	cmd := &cobra.Command{
 		Use:   "journal",
-		Short: "What was done in the browser, and by whom",
+		Short: "Show what was done in the browser, and by whom",
 		Long: `Shows the journal: one line for each operation, with who did what on which
 site, how long it took and what came of it. What was typed or read is never in it.
 With --json each entry is one line of JSON.`,

@@ -42,7 +42,7 @@ first.`,
 	cmd.Flags().StringVar(&req.SessionID, "session", "", "the session to open, by `ID`")
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "list", Short: "List the links, and who waits at them", Args: arguments(cobra.NoArgs),
+			Use: "list", Short: "List the links, and who waits at them", Example: "  tapin link list", Args: arguments(cobra.NoArgs),
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.listLinks(cmd.Context()) },
 		},
 		&cobra.Command{

@@ -24,7 +24,7 @@ func (a *app) logsCommand() *cobra.Command {
 	var o logsOptions
 	cmd := &cobra.Command{
 		Use:   "logs",
-		Short: "What tapin's processes say",
+		Short: "Show what tapin's processes say",
 		Long: `Shows the logs of the daemon and the sidecar as one, oldest line first. They
 tell of tapin's own doings; what was done in the browser is in the journal.`,
 		Example: "  tapin logs\n  tapin logs -f\n  tapin logs --since 2h",

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -147,8 +148,7 @@ func (a *app) printEntry(e entry) error {
 	if err != nil {
 		return err
 	}
-	a.printf("%s", out)
-	return nil
+	return a.answer(json.RawMessage(out), func() { a.printf("%s", out) })
 }
 
 // claudeCode changes what Claude Code reads: .mcp.json of a project, or its own

@@ -24,7 +24,7 @@ func (a *app) reloadCommand() *cobra.Command {
 
 func (a *app) moveCommand(name, short string, to move) *cobra.Command {
 	return &cobra.Command{
-		Use:   name,
+		Use: name, Example: "  tapin " + name,
 		Short: short,
 		Args:  arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -40,8 +40,9 @@ func (a *app) pairCommand() *cobra.Command {
 		Long: `Shows a code, and the same as a QR code, by which a person in Telegram becomes
 an owner: who is written to when the agent needs help, and who may answer.
 A further owner is confirmed by one who is there already.`,
-		Args: arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.pair(cmd.Context()) },
+		Example: "  tapin pair",
+		Args:    arguments(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.pair(cmd.Context()) },
 	}
 }
 
@@ -138,13 +139,14 @@ func shownName(name string, id int64) string {
 
 func (a *app) ownersCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "owners",
-		Short: "Who may speak for the owner in Telegram",
-		Args:  arguments(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return a.listOwners(cmd.Context()) },
+		Use:     "owners",
+		Short:   "List who may speak for the owner in Telegram",
+		Example: "  tapin owners\n  tapin owners remove 123456789",
+		Args:    arguments(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listOwners(cmd.Context()) },
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "remove ID", Short: "Take an owner off the list", Args: arguments(cobra.ExactArgs(1)),
+		Use: "remove ID", Short: "Take an owner off the list", Example: "  tapin owners remove 123456789", Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.removeOwner(cmd.Context(), args[0]) },
 	})
 	return cmd

@@ -15,7 +15,7 @@ func (a *app) runsCommand() *cobra.Command {
 	var q api.RunsQuery
 	cmd := &cobra.Command{
 		Use:   "runs [ID]",
-		Short: "What agents set out to do, and the evidence",
+		Short: "List what agents set out to do, and the evidence",
 		Long: `Lists the runs that agents have started, the newest first; with an ID it tells
 of one of them, with its evidence.`,
 		Example: "  tapin runs\n  tapin runs --status NEEDS_HELP",
@@ -63,7 +63,7 @@ func (a *app) tellRun(r *api.TaskRun) {
 func (a *app) todosCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "todos",
-		Short:   "What waits for you",
+		Short:   "List what waits for you",
 		Long:    "Lists what an agent wanted your help with when you had no time.",
 		Example: "  tapin todos\n  tapin todos done todo_06cz3qmhc04x2p5ae9gk8v71",
 		Args:    arguments(cobra.NoArgs),

@@ -31,8 +31,9 @@ func (a *app) sidecarCommand() *cobra.Command {
 		Long: `Runs the sidecar in the foreground: the sessions and their API, without the
 daemon that would start it again. "tapin up" is what you want; this is for
 process managers of your own. It prints READY once it serves.`,
-		Args: arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSidecar(cmd.Context()) },
+		Example: "  tapin sidecar",
+		Args:    arguments(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runSidecar(cmd.Context()) },
 	}
 	a.handedFlag(cmd)
 	return cmd

@@ -33,8 +33,9 @@ and again when it fails.
 With --user tapin it runs as a user of its own. Only that makes a boundary
 between the agent and what tapin keeps: an agent with a shell can read whatever
 the user can read that it runs as. See docs/SECURITY.md.`,
-		Args: arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  tapin service install\n  tapin service status\n  tapin service uninstall",
+		Args:    arguments(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var o serviceOptions
 	install := &cobra.Command{
@@ -48,12 +49,12 @@ the user can read that it runs as. See docs/SECURITY.md.`,
 	install.Flags().BoolVar(&o.print, "print", false, "show the file and change nothing")
 	install.Flags().BoolVar(&o.yes, "yes", false, "do not ask before the system is changed")
 	uninstall := &cobra.Command{
-		Use: "uninstall", Short: "Stop and remove the service", Args: arguments(cobra.NoArgs),
+		Use: "uninstall", Short: "Stop and remove the service", Example: "  tapin service uninstall", Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.uninstallService(cmd.Context(), o) },
 	}
 	uninstall.Flags().BoolVar(&o.yes, "yes", false, "do not ask before the system is changed")
 	cmd.AddCommand(install, uninstall, &cobra.Command{
-		Use: "status", Short: "Tell whether it is installed and runs", Args: arguments(cobra.NoArgs),
+		Use: "status", Short: "Tell whether it is installed and runs", Example: "  tapin service status", Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serviceStatus(cmd.Context()) },
 	})
 	return cmd
@@ -87,8 +88,8 @@ func (a *app) installService(ctx context.Context, o serviceOptions) error {
 		if o.user != "" && !userName.MatchString(o.user) {
 			return fault.New(fault.InvalidRequest, "", "%q is no name for a user of tapin's own", clean(o.user)).WithHint("Use one such as tapin.")
 		}
-		a.printf("%s", m.text(s))
-		return nil
+		text := m.text(s)
+		return a.answer(map[string]any{"file": text}, func() { a.printf("%s", text) })
 	}
 	if err := m.supported(); err != nil {
 		return err

@@ -24,7 +24,8 @@ func (a *app) setupCommand() *cobra.Command {
 bot by which it writes to you; a way for your phone to get here; and the agent
 that is to use it. Every step can be skipped, and tapin works without all but
 the first. What is done already is shown and left as it is, so that it can be
-run again at any time. With the name of a STEP it does that one alone: ` + strings.Join(names, ", ") + `.
+run again at any time. With the name of a STEP it does that one alone:
+` + strings.Join(names, ", ") + `.
 
 Where nobody can be asked it tells what is left. With --yes it asks nothing,
 does what needs no answer, and tells what is left.`,

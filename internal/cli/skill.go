@@ -17,8 +17,9 @@ func (a *app) skillCommand() *cobra.Command {
 		Short: "Teach an agent to use tapin well",
 		Long: `A skill is a page that an agent reads when it needs it: which tool when, how to
 hand over to the owner, how to wait, what never to do.`,
-		Args: arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  tapin skill install\n  tapin skill install print",
+		Args:    arguments(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var o installOptions
 	install := &cobra.Command{

@@ -27,7 +27,7 @@ type statusAnswer struct {
 func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "status",
-		Short:   "What runs, and what the browser shows",
+		Short:   "Show what runs, and what the browser shows",
 		Example: "  tapin status\n  tapin status --json",
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context()) },

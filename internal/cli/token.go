@@ -21,12 +21,13 @@ type tokenAnswer struct {
 func (a *app) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Tokens for further agents",
+		Short: "Make and revoke tokens for further agents",
 		Long: `Gives an agent a token of its own, which can be taken from it alone. A token
 lets its agent drive, ask and wait; what only the owner may do it does not. The
 token itself is never shown: it is in a file that only this user can read.`,
-		Args: arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  tapin token new claude\n  tapin token list\n  tapin token revoke claude",
+		Args:    arguments(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		&cobra.Command{
@@ -34,7 +35,7 @@ token itself is never shown: it is in a file that only this user can read.`,
 			RunE: func(_ *cobra.Command, args []string) error { return a.newToken(args[0]) },
 		},
 		&cobra.Command{
-			Use: "list", Short: "List the tokens", Args: arguments(cobra.NoArgs),
+			Use: "list", Short: "List the tokens", Example: "  tapin token list", Args: arguments(cobra.NoArgs),
 			RunE: func(*cobra.Command, []string) error { return a.listTokens() },
 		},
 		&cobra.Command{

@@ -13,7 +13,7 @@ import (
 func (a *app) usageCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "usage",
-		Short: "What billed browsers came to this month",
+		Short: "Show what billed browsers came to this month",
 		Long: `Tells how many minutes of billed browsers this calendar month (in UTC) came to,
 and which of them run now. Local browsers cost nothing and are not counted. The
 limit is usage.cap_minutes in config.yaml.`,

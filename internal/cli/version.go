@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"runtime"
 	"runtime/debug"
 
@@ -46,8 +47,8 @@ func buildVersion() string { return build().Version }
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Which tapin this is",
-		Example: "  tapin version --json",
+		Short:   "Show which tapin this is",
+		Example: "  tapin version\n  tapin version --json",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			b := build()
@@ -61,21 +62,27 @@ func (a *app) versionCommand() *cobra.Command {
 func (a *app) completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
-		Short: "A completion script for your shell",
+		Short: "Print a completion script for your shell",
 		Example: `  source <(tapin completion bash)
   tapin completion zsh > "${fpath[1]}/_tapin"
   tapin completion fish > ~/.config/fish/completions/tapin.fish`,
 		ValidArgs: []string{"bash", "zsh", "fish"},
 		Args:      arguments(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var script bytes.Buffer
+			var err error
 			switch root := cmd.Root(); args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(a.env.Stdout, true)
+				err = root.GenBashCompletionV2(&script, true)
 			case "zsh":
-				return root.GenZshCompletion(a.env.Stdout)
+				err = root.GenZshCompletion(&script)
 			default:
-				return root.GenFishCompletion(a.env.Stdout, true)
+				err = root.GenFishCompletion(&script, true)
 			}
+			if err != nil {
+				return err
+			}
+			return a.answer(map[string]string{"shell": args[0], "script": script.String()}, func() { a.printf("%s", &script) })
 		},
 	}
 }
