@@ -49,7 +49,7 @@ var floors = []layer{
 	{"cli", false, []string{"internal/cli"}},
 	{"cmd", false, []string{"cmd/tapin"}},
 	{"bench", true, []string{"bench/..."}},
-	{"scripts", false, []string{"scripts/verify/echo", "scripts/licenses"}},
+	{"scripts", false, []string{"scripts/licenses", "scripts/terminal", "scripts/verify/echo"}},
 }
 
 // rule keeps a package, and what is under it, to the rooms named.
