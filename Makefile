@@ -13,7 +13,8 @@ LDFLAGS := -s -w -X tapin/internal/cli.version=$(VERSION)
 TOOLS   := bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help up down build setup setup-test test verify race lint fmt vuln fuzz chaos soak bench bench-live bench-hands bench-oneshots bench-tokens bench-smoke verify-browserbase verify-mcp web screenshots tools verify-telegram bench-telegram docs licenses release-dry-run clean go cc
+# Every target with a plain name is a command, not a file.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list these commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -105,6 +106,12 @@ bench/peers/node_modules: bench/peers/package.json
 verify-browserbase: setup ## the official Browserbase SDK against our stand-in for it (needs Node and npm)
 	@GO='$(GO)' scripts/verify/browserbase.sh
 
+verify-fresh: build ## a machine that has never seen tapin, and where beginners get stuck (as root, in a container)
+	@scripts/verify/fresh.sh
+
+man: build ## the man pages, into bin/man
+	@bin/tapin man --into bin/man
+
 verify-mcp: setup build ## the TypeScript SDK and the MCP inspector against tapin (needs Node and npm)
 	@scripts/verify/mcp.sh bin/tapin
 
@@ -117,6 +124,10 @@ web: setup web/node_modules ## the pages: types, properties, a real browser, axe
 screenshots: setup web/node_modules ## every state of the pages into bin/screenshots, a choice into docs/img
 	@node web/dev/screenshots.js bin/screenshots
 	@SCALE=2 node web/dev/screenshots.js docs/img $(SHOTS)
+	@$(MAKE) --no-print-directory screenshots-terminal
+
+screenshots-terminal: setup build ## what tapin shows in a terminal into docs/img
+	@$(GO) run ./scripts/terminal bin/tapin docs/img
 	@$(GO) run ./web/dev shrink docs/img
 
 docs: go ## write the references in docs anew: settings, commands, routes and codes, MCP tools

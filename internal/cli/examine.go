@@ -212,6 +212,10 @@ func (a *app) examineBrowser(cfg *config.Config) []finding {
 	}
 	found := []finding{{Name: "browser", Verdict: good,
 		Text: fmt.Sprintf("Chromium %s at %s answered in %s.", c.Version, c.Path, seconds(time.Since(began)))}}
+	if cfg.Browser.Headful && !local.HasDisplay(cfg.Browser.Args) {
+		found = append(found, finding{Name: "browser", Verdict: bad, Text: "browser.headful is true, and there is no display to show a window on.",
+			Fix: "Leave browser.headful out, or start tapin where DISPLAY or WAYLAND_DISPLAY is set."})
+	}
 	found = append(found, examineSandbox())
 	if runtime.GOOS == "linux" {
 		found = append(found, examineSharedMemory())

@@ -219,7 +219,10 @@ func (l *live) look(ctx context.Context, c *api.Client) {
 
 // entryInWords is a line of the journal as the screen says it.
 func entryInWords(e api.JournalEntry) happening {
-	text := strings.ReplaceAll(strings.TrimPrefix(clean(e.What), "session."), "_", " ")
+	text := strings.NewReplacer("_", " ", ".", " ").Replace(strings.TrimPrefix(clean(e.What), "session."))
+	if text == "start" || text == "stop" {
+		text += " a session"
+	}
 	if e.Origin != "" {
 		text += " on " + bare(clean(e.Origin))
 	}

@@ -149,12 +149,16 @@ func number(s string) int {
 	return n
 }
 
-// html is the screen as a page, with the command above it where it is one that
-// a person has typed.
-func (g *grid) html(command string, typed bool) picture {
+// html is the screen as a page, with the command above it unless the command
+// has the screen for itself.
+func (g *grid) html(command string) picture {
+	typed := !strings.Contains(g.whole, "\x1b[?1049h")
 	lines := g.lines
 	for len(lines) > 0 && len(lines[len(lines)-1]) == 0 {
 		lines = lines[:len(lines)-1]
+	}
+	for _, l := range lines {
+		mask(l)
 	}
 	var out strings.Builder
 	out.WriteString(style)
@@ -177,6 +181,22 @@ func (g *grid) html(command string, typed bool) picture {
 		rows++
 	}
 	return picture{out.String(), g.columns, rows}
+}
+
+// mask hides what signs a device in. It is worth nothing any more, but a picture
+// should not teach to show one.
+func mask(l []cell) {
+	text := make([]rune, len(l))
+	for i, c := range l {
+		text[i] = c.r
+	}
+	begins := strings.Index(string(text), "#t=")
+	if begins < 0 {
+		return
+	}
+	for i := utf8.RuneCountInString(string(text)[:begins]) + len("#t="); i < len(l) && l[i].r != ' '; i++ {
+		l[i].r = '•'
+	}
 }
 
 // picture is a page and the size of what is on it.

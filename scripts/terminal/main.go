@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -58,7 +59,18 @@ func run(program, folder string) (err error) {
 	if err := os.Symlink(program, filepath.Join(user, "bin", "tapin")); err != nil {
 		return err
 	}
-	if err := s.photograph("terminal-setup", 88, 22, "Start it with", "", "tapin", "setup"); err != nil {
+	address := strings.TrimPrefix(s.site.URL, "http://")
+	settings := "listen:\n  control: 127.0.0.1:3879\negress:\n  allow: [\"" + address + "\"]\n"
+	if err := os.MkdirAll(filepath.Join(user, ".tapin"), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(user, ".tapin", "config.yaml"), []byte(settings), 0o600); err != nil {
+		return err
+	}
+	if err := s.giveAway(); err != nil {
+		return err
+	}
+	if err := s.photograph("terminal-setup", 96, 22, "Token (not shown", "\x03", "tapin", "setup"); err != nil {
 		return err
 	}
 	if err := s.up(); err != nil {
@@ -73,7 +85,7 @@ func run(program, folder string) (err error) {
 
 // up photographs the first screen, and leaves tapin running in the background.
 func (s *scene) up() error {
-	return s.photograph("terminal-up", 100, 30, "Running in the background", "", "tapin", "up", "--background", "--allow-private")
+	return s.photograph("terminal-up", 100, 30, "Running in the background", "", "tapin", "up", "--background")
 }
 
 // watch photographs the live screen with something that waits on it.
@@ -102,15 +114,38 @@ func page(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// nobody is who plays the scene for root: people are ordinary users, and their
+// browser has its sandbox.
+const nobody = 65534
+
+func (s *scene) giveAway() error {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	return filepath.WalkDir(s.user, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, nobody, nobody)
+	})
+}
+
+func (s *scene) as(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
+	if os.Getuid() == 0 {
+		attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	}
+	return attr
+}
+
 func (s *scene) environ() []string {
 	return append(os.Environ(), "HOME="+s.user, "TAPIN_HOME=", "TERM=xterm-256color", "NO_COLOR=",
-		"TAPIN_LISTEN_CONTROL=127.0.0.1:3879", "PATH="+filepath.Join(s.user, "bin")+":"+os.Getenv("PATH"))
+		"PATH="+filepath.Join(s.user, "bin")+":"+os.Getenv("PATH"))
 }
 
 // tapin runs a command that is not photographed.
 func (s *scene) tapin(args ...string) error {
 	cmd := exec.Command(s.program, args...) //nolint:gosec // the program that was named
-	cmd.Env = s.environ()
+	cmd.Env, cmd.Dir, cmd.SysProcAttr = s.environ(), s.user, s.as(&syscall.SysProcAttr{})
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("tapin %s: %w: %s", strings.Join(args, " "), err, out)
 	}
@@ -131,7 +166,7 @@ func (s *scene) photograph(name string, columns, rows int, until, keys string, c
 	cmd := exec.CommandContext(ctx, filepath.Join(s.user, "bin", command[0]), command[1:]...) //nolint:gosec // as above
 	cmd.Args[0] = command[0]
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.environ(), tty.program, tty.program, tty.program
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	cmd.Dir, cmd.SysProcAttr = s.user, s.as(&syscall.SysProcAttr{Setsid: true, Setctty: true})
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -139,7 +174,7 @@ func (s *scene) photograph(name string, columns, rows int, until, keys string, c
 	go func() { ended <- cmd.Wait() }()
 	screen := newGrid(columns, rows)
 	over := screen.follow(tty.seat, until, ended)
-	shot := screen.html("$ "+strings.Join(command, " "), keys == "")
+	shot := screen.html("$ " + strings.Join(command, " "))
 	if !over && keys != "" {
 		if _, err := tty.seat.WriteString(keys); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -45,6 +46,15 @@ func (p *Provider) flags(c Chromium) []string {
 		flags = append(flags, "--disable-dev-shm-usage")
 	}
 	return append(flags, p.opts.Args...)
+}
+
+// HasDisplay reports whether a browser can show its window. Who names a platform
+// of their own knows better.
+func HasDisplay(args []string) bool {
+	own := slices.ContainsFunc(args, func(a string) bool {
+		return strings.HasPrefix(a, "--ozone-platform") || strings.HasPrefix(a, "--headless")
+	})
+	return own || runtime.GOOS != "linux" || os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != ""
 }
 
 // NeedsNoSandbox reports whether Chromium refuses to start with its sandbox: it

@@ -93,6 +93,10 @@ func (p *Provider) Create(ctx context.Context, spec browser.Spec) (browser.Insta
 	if err != nil {
 		return nil, err
 	}
+	if p.opts.Headful && !HasDisplay(p.opts.Args) {
+		return nil, fault.New(fault.SessionCreateFailed, op, "browser.headful is true, and there is no display to show a window on").
+			WithHint("Leave browser.headful out, or start tapin where DISPLAY or WAYLAND_DISPLAY is set.")
+	}
 	dir, lock, err := p.claim(spec.ID)
 	if err != nil {
 		return nil, fault.Wrap(fault.SessionCreateFailed, op, err)
