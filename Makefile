@@ -129,6 +129,7 @@ screenshots: setup web/node_modules ## every state of the pages into bin/screens
 screenshots-terminal: setup build ## what tapin shows in a terminal into docs/img
 	@$(GO) run ./scripts/terminal bin/tapin docs/img
 	@$(GO) run ./web/dev shrink docs/img
+	@TAPIN_TEST_WRITE_DOCS=1 $(GO) test ./cmd/tapin -run TestTheTerminalInTheREADMEIsReal -count=1
 
 docs: go ## write the references in docs anew: settings, commands, routes and codes, MCP tools
 	@TAPIN_TEST_WRITE_DOCS=1 $(GO) test ./cmd/tapin -run 'TestTheReference' -count=1

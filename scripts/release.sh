@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds what a release would carry, and publishes nothing: for each system the
-# program, built twice in two folders and compared byte by byte; an archive with
+# program, built twice in two folders with two caches and compared byte by byte; an archive with
 # it, LICENSE, README, the change log and what shells and man pages need; the
 # modules in each program, their licences, and SHA256SUMS over all of it.
 # Everything lies in bin/release afterwards. Fails at the first thing that does not hold.
@@ -21,7 +21,9 @@ fail() {
 # The time in archives is that of the commit, so that they come out the same too.
 moment=$(git log -1 --format=%ct)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT INT TERM
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 # build FOLDER OS ARCH FILE
 build() {
@@ -53,7 +55,8 @@ for target in $targets; do
 	name=tapin_${version}_${os}_$arch
 	began=$(date +%s)
 	build . "$os" "$arch" "$work/one"
-	build "$work/elsewhere" "$os" "$arch" "$work/two"
+	# A cache of its own: what the first build left there would prove nothing.
+	GOCACHE=$work/cache build "$work/elsewhere" "$os" "$arch" "$work/two"
 	cmp "$work/one" "$work/two" || fail "$target: two folders, two programs"
 	if strings "$work/one" 2>/dev/null | grep -qF "$PWD/"; then fail "$target: the program names the folder it was built in"; fi
 

@@ -275,7 +275,8 @@ func glance() {
 	_ = ours.SetReadDeadline(time.Time{})
 	_, _ = ours.Write([]byte{3}) // Ctrl-C
 	go func() { _, _ = io.Copy(os.Stdout, ours) }()
-	if err := cmd.Wait(); err != nil {
+	// A program that knows nothing of Ctrl-C dies of it, which is as good.
+	if err := cmd.Wait(); err != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -82,7 +82,7 @@ func TestLinksOfThePagesLeadSomewhere(t *testing.T) {
 	for _, g := range all {
 		byFile[g.file] = g
 	}
-	followed := 0
+	followed, reached := 0, map[string]bool{"README.md": true}
 	for _, g := range all {
 		g.prose(func(number int, line string) {
 			for _, m := range linkSpan.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, ""), -1) {
@@ -94,6 +94,8 @@ func TestLinksOfThePagesLeadSomewhere(t *testing.T) {
 				target := filepath.Join(filepath.Dir(g.file), path)
 				if path == "" {
 					target = g.file
+				} else {
+					reached[target] = true
 				}
 				if _, err := os.Stat(filepath.Join(repository, target)); err != nil {
 					t.Errorf("%s:%d: %s leads nowhere", g.file, number, m[1])
@@ -102,6 +104,11 @@ func TestLinksOfThePagesLeadSomewhere(t *testing.T) {
 				}
 			}
 		})
+	}
+	for _, g := range all {
+		if !reached[g.file] && !reached[filepath.Dir(g.file)] {
+			t.Errorf("no page leads to %s", g.file)
+		}
 	}
 	if followed < 50 {
 		t.Errorf("only %d links were found", followed)

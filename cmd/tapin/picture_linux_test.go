@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// pictured is what the README shows of the terminal: the agent's side of a
+// hand-off. The lines without a prompt are the person, on the phone.
+var pictured = []struct{ line, shown string }{
+	{`tapin open https://example.com/login`, `tapin open https://example.com/login`},
+	{`tapin handoff start login "Please log in" --until-url "*/dashboard"`, `tapin handoff start login "Please log in" --until-url "*/dashboard"`},
+	{`tapin click "Sign in" >/dev/null`, ``},
+	{`tapin handoff wait`, `tapin handoff wait`},
+	{`tapin snapshot`, `tapin snapshot`},
+}
+
+// TestTheTerminalInTheREADMEIsReal plays a hand-off at a terminal and draws what
+// it showed; make screenshots keeps the drawing.
+func TestTheTerminalInTheREADMEIsReal(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(repository, "docs", "img", "terminal.svg")
+	if os.Getenv(updateVar) == "" {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range pictured {
+			if p.shown != "" && !strings.Contains(string(raw), html.EscapeString(p.shown)) {
+				t.Errorf("the picture does not show %q; run make screenshots", p.shown)
+			}
+		}
+		return
+	}
+	s := newStage(t)
+	if out, err := s.tapin("up", "--background", "--no-check"); err != nil {
+		t.Fatalf("up: %v\n%s", err, out)
+	}
+	var all strings.Builder
+	for _, p := range pictured {
+		ctx, cancel := context.WithTimeout(t.Context(), guideWithin)
+		cmd := exec.CommandContext(ctx, "bash", "-c", p.line)
+		cmd.Env, cmd.Dir = s.env, s.home
+		out, err := atTerminal(cmd, "")
+		cancel()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", p.line, err, out)
+		}
+		if p.shown != "" {
+			fmt.Fprintf(&all, "\x1b[2m$\x1b[0m \x1b[1m%s\x1b[0m\n%s\n", p.shown, strings.TrimRight(out, "\r\n")+"\n")
+		} else {
+			all.WriteString("\x1b[2m# meanwhile, on the phone: the owner logs in\x1b[0m\n\n")
+		}
+	}
+	if err := os.WriteFile(file, []byte(drawTerminal(all.String())), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestATerminalIsDrawnAsItLooked(t *testing.T) {
+	t.Parallel()
+	got := drawTerminal("a <b>\r\n\x1b[2mwaiting … 1 s\x1b[0m\r\x1b[Kdone \x1b[32m✓\x1b[0m\n")
+	for _, want := range []string{`>a &lt;b&gt;</tspan>`, `>done </tspan>`, `class="green"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not in %s", want, got)
+		}
+	}
+	if strings.Contains(got, "waiting") || strings.Contains(got, "\x1b") {
+		t.Errorf("what was written over is still there: %s", got)
+	}
+}
+
+var (
+	steering = regexp.MustCompile("\x1b\\[([0-9;?]*)([A-Za-z])")
+	styles   = map[string]string{"1": "bold", "2": "dim", "31": "red", "32": "green", "33": "yellow", "36": "cyan"}
+)
+
+// drawTerminal draws what a terminal shows after a text, line under line.
+func drawTerminal(text string) string {
+	const em, line, margin = 8.43, 20, 18 // of 14 pixels of a fixed-width face
+	rows := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	widest := 0
+	var body strings.Builder
+	for i, row := range rows {
+		// A carriage return begins the line anew, unless it ends it.
+		row = strings.TrimSuffix(row, "\r")
+		row = row[strings.LastIndex(row, "\r")+1:]
+		fmt.Fprintf(&body, `<text x="%d" y="%d">`, margin, 40+margin+i*line)
+		class, rest, width := "", row, 0
+		for rest != "" {
+			at := steering.FindStringSubmatchIndex(rest)
+			part := rest
+			if at != nil {
+				part = rest[:at[0]]
+			}
+			if part != "" {
+				fmt.Fprintf(&body, `<tspan class="%s">%s</tspan>`, class, html.EscapeString(part))
+				width += utf8.RuneCountInString(part)
+			}
+			if at == nil {
+				break
+			}
+			if rest[at[4]:at[5]] == "m" {
+				class = styles[rest[at[2]:at[3]]]
+			}
+			rest = rest[at[1]:]
+		}
+		widest = max(widest, width)
+		body.WriteString("</text>\n")
+	}
+	w, h := int(float64(max(widest, 60))*em)+2*margin, 40+margin+len(rows)*line+margin/2
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d" role="img" aria-label="A hand-off in the terminal">
+<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace;fill:#d7dde5;white-space:pre}.bold{font-weight:600;fill:#fff}.dim{fill:#8b95a5}.red{fill:#ff7b72}.green{fill:#56d364}.yellow{fill:#e3b341}.cyan{fill:#76e3ea}</style>
+<rect width="%[1]d" height="%[2]d" rx="10" fill="#14181f"/>
+<circle cx="22" cy="20" r="6" fill="#ff5f57"/><circle cx="42" cy="20" r="6" fill="#febc2e"/><circle cx="62" cy="20" r="6" fill="#28c840"/>
+%[3]s</svg>
+`, w, h, body.String())
+}
