@@ -130,7 +130,7 @@ func newStage(t *testing.T) *stage {
 	t.Cleanup(way.Close)
 	key := sha256.Sum256(site.Certificate().RawSubjectPublicKeyInfo)
 	s := &stage{home: home, env: []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=xterm", "LANG=C.UTF-8",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=xterm", "LANG=C.UTF-8", "EDITOR=true",
 		"TAPIN_CHROME=" + os.Getenv("TAPIN_CHROME"), "TAPIN_LISTEN_CONTROL=127.0.0.1:0", "TAPIN_LISTEN_PUBLIC=127.0.0.1:0",
 		"TAPIN_BROWSER_UPSTREAM_PROXY=" + way.URL,
 		"TAPIN_BROWSER_ARGS=--ignore-certificate-errors-spki-list=" + base64.StdEncoding.EncodeToString(key[:]),
