@@ -147,7 +147,7 @@ func (b *bench) growViewers(ctx context.Context) error {
 func sum(viewers []*viewer) int {
 	all := 0
 	for _, v := range viewers {
-		frames, _, _ := v.seen()
+		frames, _ := v.seen()
 		all += frames
 	}
 	return all

@@ -126,16 +126,16 @@ func (b *bench) measureKill(ctx context.Context) error {
 // comesBack opens the socket again as the page does, with its pauses, until there is a picture.
 func comesBack(ctx context.Context, e entrance, v *viewer, began time.Time) (time.Duration, error) {
 	for { // until the line is cut
-		if _, _, lost := v.seen(); lost != nil {
+		if _, lost := v.seen(); lost != nil {
 			break
 		}
 		<-v.news
 	}
 	v.leave()
-	pauses := []time.Duration{200, 500, 1000, 2000}
+	pauses := []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second}
 	var err error
 	for try := 0; time.Since(began) < 30*time.Second; try++ {
-		time.Sleep(pauses[min(try, len(pauses)-1)] * time.Millisecond)
+		time.Sleep(pauses[min(try, len(pauses)-1)])
 		var again *viewer
 		if again, err = e.enter(ctx); err != nil {
 			continue

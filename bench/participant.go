@@ -100,7 +100,7 @@ func measureAction(ctx context.Context, all []participant, a action, site string
 // proven asks the page whether everything arrived: who is fast and does nothing
 // has not won.
 func proven(ctx context.Context, p participant, a action, count, rounds int) error {
-	want := ""
+	var want string
 	switch {
 	case a.Kind == click && a.Page == "form":
 		want = fmt.Sprintf("pressed %d\n", count)

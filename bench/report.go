@@ -46,7 +46,7 @@ func (r *report) describe(ctx context.Context, b *bench) {
 	r.At, r.Rounds, r.Versions = time.Now().UTC(), b.rounds, map[string]string{"go": runtime.Version()}
 	r.Machine = fmt.Sprintf("%s/%s, %d cores%s%s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), memory())
 	tell := func(name, command string, args ...string) {
-		if out, err := exec.CommandContext(ctx, command, args...).Output(); err == nil {
+		if out, err := exec.CommandContext(ctx, command, args...).Output(); err == nil { //nolint:gosec // the programs to measure
 			r.Versions[name] = strings.TrimSpace(string(out))
 		}
 	}

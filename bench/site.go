@@ -90,8 +90,8 @@ var picture = sync.OnceValue(func() []byte {
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same noise each time
 	for y := range 150 {
 		for x := range 200 {
-			v := uint8(r.UintN(64))                               //nolint:gosec // below 64
-			img.Set(x, y, color.RGBA{uint8(x), uint8(y), v, 255}) //nolint:gosec // below 256
+			v := uint8(r.UintN(64))
+			img.Set(x, y, color.RGBA{uint8(x), uint8(y), v, 255})
 		}
 	}
 	var b bytes.Buffer

@@ -46,7 +46,7 @@ func (b *bench) measureTokens(ctx context.Context) error {
 	}
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write([]byte(pages[strings.TrimPrefix(r.URL.Path, "/")])) //nolint:gosec // pages of our own
+		_, _ = w.Write([]byte(pages[strings.TrimPrefix(r.URL.Path, "/")]))
 	}))
 	defer site.Close()
 	seen, err := b.snapshots(ctx, site.URL, pages)

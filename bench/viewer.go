@@ -20,7 +20,6 @@ type viewer struct {
 
 	mu     sync.Mutex
 	frames int
-	bytes  int
 	lost   error
 	news   chan struct{}
 }
@@ -103,7 +102,6 @@ func (v *viewer) read(ctx context.Context) {
 			v.lost = err
 		} else if kind == websocket.MessageBinary {
 			v.frames++
-			v.bytes += len(raw)
 		}
 		v.mu.Unlock()
 		select {
@@ -121,10 +119,10 @@ func (v *viewer) read(ctx context.Context) {
 }
 
 // seen is how many pictures came, and whether the line still holds.
-func (v *viewer) seen() (frames, bytes int, lost error) {
+func (v *viewer) seen() (frames int, lost error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.frames, v.bytes, v.lost
+	return v.frames, v.lost
 }
 
 // more waits for a picture beyond so many.
@@ -132,7 +130,7 @@ func (v *viewer) more(than int, within time.Duration) error {
 	late := time.NewTimer(within)
 	defer late.Stop()
 	for {
-		frames, _, lost := v.seen()
+		frames, lost := v.seen()
 		switch {
 		case frames > than:
 			return nil

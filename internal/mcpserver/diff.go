@@ -14,17 +14,56 @@ type change struct {
 
 func (c change) none() bool { return len(c.lines) == 0 }
 
-var ref = regexp.MustCompile(`^\[((?:f\d+)?e\d+)\] `)
+// refOf is the ref that a line begins with; "" where it has none. Pages have
+// thousands of lines, and each is asked several times.
+func refOf(l string) string {
+	if l == "" || l[0] != '[' {
+		return ""
+	}
+	end := strings.IndexByte(l, ']')
+	if end < 3 || !strings.HasPrefix(l[end:], "] ") {
+		return ""
+	}
+	digits := l[1:end]
+	if digits[0] == 'f' {
+		_, rest, _ := strings.Cut(digits, "e")
+		digits = "e" + rest
+	}
+	if digits[0] != 'e' || len(digits) == 1 || strings.Trim(digits[1:], "0123456789") != "" {
+		return ""
+	}
+	return l[1:end]
+}
+
+// tells reports whether the change says something new of its own: what only
+// takes things away, or says that it is not done yet, is the first half of one.
+func (c change) tells() bool {
+	if c.appeared+c.changed == 0 {
+		return false
+	}
+	for _, l := range c.lines {
+		if l[0] != '-' && unfinished.MatchString(l) {
+			return false
+		}
+	}
+	return true
+}
+
+// unfinished are the signs by which pages say that more is to come.
+var unfinished = regexp.MustCompile(`(?i)\bbusy\b|\bprogress\b|\bloading\b|\bplease wait\b|\b(?:check|load|process|search|send|sav|submitt|verify|sign|updat|work|connect|download|upload)\w*ing\b|…|\.\.\.`)
 
 // compare tells what a reader of the old outline has to know to have read the
 // new one. What has a ref is the same thing for as long as its document lives;
 // everything else is compared by its words.
 func compare(before, after string) change {
+	if before == after {
+		return change{}
+	}
 	old := linesOf(before)
 	byRef, words := map[string]string{}, map[string]int{}
 	for _, l := range old {
-		if m := ref.FindStringSubmatch(l); m != nil {
-			byRef[m[1]] = l
+		if r := refOf(l); r != "" {
+			byRef[r] = l
 		} else {
 			words[l]++
 		}
@@ -32,9 +71,9 @@ func compare(before, after string) change {
 	var c change
 	stays := map[string]bool{}
 	for _, l := range linesOf(after) {
-		if m := ref.FindStringSubmatch(l); m != nil {
-			was, known := byRef[m[1]]
-			stays[m[1]] = true
+		if r := refOf(l); r != "" {
+			was, known := byRef[r]
+			stays[r] = true
 			switch {
 			case !known:
 				c.appeared++
@@ -53,8 +92,8 @@ func compare(before, after string) change {
 		c.lines = append(c.lines, "+ "+l)
 	}
 	for _, l := range old {
-		if m := ref.FindStringSubmatch(l); m != nil {
-			if stays[m[1]] {
+		if r := refOf(l); r != "" {
+			if stays[r] {
 				continue
 			}
 		} else if words[l] == 0 {
@@ -78,7 +117,10 @@ func linesOf(outline string) []string {
 	var lines []string
 	for l := range strings.SplitSeq(outline, "\n") {
 		if l = strings.TrimLeft(l, " "); l != "" {
-			lines = append(lines, focus.ReplaceAllString(l, "$1"))
+			if strings.Contains(l, " focused") {
+				l = focus.ReplaceAllString(l, "$1")
+			}
+			lines = append(lines, l)
 		}
 	}
 	return lines

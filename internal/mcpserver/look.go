@@ -17,7 +17,7 @@ const (
 	changeChars  = 4_000     // of what an action has changed
 	wholeChars   = 1_000_000 // of what is compared, the most that the sidecar gives
 
-	settleStep   = 100 * time.Millisecond
+	settleStep   = 30 * time.Millisecond  // two looks so far apart that agree; longer where nothing happens
 	settleWithin = time.Second            // a page that goes on changing is told as it is then
 	stirWithin   = 400 * time.Millisecond // one that does nothing is believed after this
 )
@@ -156,7 +156,7 @@ func (c *call) observe(ctx context.Context, id string, p api.Page, asks []api.Qu
 		v.words = asked(asks[0])
 	}
 	before, known := c.seen.last(id)
-	now, err := c.settled(ctx, id, before.outline, known)
+	now, err := c.settled(ctx, id, before, known)
 	if err != nil {
 		v.Kind = "unread"
 		v.words = sentence(v.words, fmt.Sprintf("What the page shows now could not be read (%s).", fault.Of(err).Code))
@@ -196,27 +196,33 @@ func (v *pageView) changes(before sight, now *api.SnapshotAnswer) (body string, 
 	return body, true
 }
 
-// settled reads the page until it stays as it is, or for as long as is worth
-// waiting: what an action sets off comes a moment after it.
-func (c *call) settled(ctx context.Context, id, before string, known bool) (*api.SnapshotAnswer, error) {
-	began := time.Now()
+// settled reads the page until it tells something or stays as it is, or for as
+// long as is worth waiting: what an action sets off comes a moment after it. A
+// change within the page that stands for itself is the answer; where the page has
+// moved on, only took something away or says that it is at work, there is more to come.
+func (c *call) settled(ctx context.Context, id string, before sight, known bool) (*api.SnapshotAnswer, error) {
+	began, step := time.Now(), settleStep
 	last, err := c.outline(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	for time.Since(began) < settleWithin {
-		stirred := !known || !compare(before, last.Snapshot).none()
-		if !stirred && time.Since(began) >= stirWithin {
+		diff := compare(before.outline, last.Snapshot)
+		stirred := !known || !diff.none()
+		if known && last.URL == before.url && diff.tells() || !stirred && time.Since(began) >= stirWithin {
 			break
 		}
 		select {
-		case <-time.After(settleStep):
+		case <-time.After(step):
 		case <-ctx.Done():
 			return last, nil
 		}
 		now, err := c.outline(ctx, id)
 		if err != nil {
 			return nil, err
+		}
+		if !stirred {
+			step = min(2*step, 100*time.Millisecond)
 		}
 		still := now.Snapshot == last.Snapshot && now.URL == last.URL
 		last = now

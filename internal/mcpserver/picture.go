@@ -14,6 +14,7 @@ const (
 	longSide    = 1568 // pixels; models shrink what is larger, and charge for it
 	maxTiles    = 4    // of a long page
 	jpegQuality = 80
+	asItIs      = 1_500_000  // bytes; what hosts pass on without complaint
 	maxPixels   = 60_000_000 // of a picture that is opened at all
 )
 
@@ -27,13 +28,18 @@ type picture struct {
 // takes, a long page in several parts. Left counts the pixels of height that
 // did not fit.
 func pictures(raw []byte) (parts []picture, left int, err error) {
-	size, _, err := image.DecodeConfig(bytes.NewReader(raw))
+	size, kind, err := image.DecodeConfig(bytes.NewReader(raw))
 	if err != nil || size.Width <= 0 || size.Height <= 0 {
 		return nil, 0, fault.New(fault.ProviderError, "", "the browser's picture cannot be read")
 	}
 	if size.Width*size.Height > maxPixels {
 		return nil, 0, fault.New(fault.ImageTooLarge, "", "a picture of %d × %d pixels is too large", size.Width, size.Height).
 			WithHint("Photograph the viewport or one element, and scroll.")
+	}
+	if size.Width <= longSide && size.Height <= longSide && len(raw) <= asItIs {
+		// The browser's own bytes: to encode them again takes longer than the
+		// picture itself, and a model is charged by its sides.
+		return []picture{{raw, "image/" + kind}}, 0, nil
 	}
 	whole, _, err := image.Decode(bytes.NewReader(raw))
 	if err != nil {

@@ -58,7 +58,7 @@ func TestChangesMakeTheNewOutlineOfTheOldOne(t *testing.T) {
 			case "-":
 				drop(line)
 			case "~":
-				name := ref.FindString(line)
+				name := "[" + refOf(line) + "] "
 				drop(have[slices.IndexFunc(have, func(h string) bool { return strings.HasPrefix(h, name) })])
 				have = append(have, line)
 			case "+":
@@ -151,7 +151,8 @@ func TestPicturesFitAModel(t *testing.T) {
 		mime              string
 	}{
 		"a viewport stays as it is":  {1280, 720, 1, 0, false, "image/png"},
-		"a photograph becomes JPEG":  {400, 300, 1, 0, true, "image/jpeg"},
+		"so does a photograph":       {400, 300, 1, 0, true, "image/png"},
+		"a heavy one becomes JPEG":   {1000, 800, 1, 0, true, "image/jpeg"},
 		"a wide one is made smaller": {3136, 400, 1, 0, false, "image/png"},
 		"a long one has parts":       {800, 4000, 3, 0, false, "image/png"},
 		"a very long one is cut":     {100, 8000, 4, 8000 - 4*1568, false, "image/png"},
@@ -239,5 +240,24 @@ func TestOtherSpellingsAreUnderstood(t *testing.T) {
 	}
 	if err := decode(json.RawMessage(`{"ref":"e1","target":"e2"}`), new(clickIn)); !errors.Is(err, fault.InvalidRequest) {
 		t.Errorf("two targets: %v", err)
+	}
+}
+
+func TestAChangeTellsUnlessMoreIsToCome(t *testing.T) {
+	t.Parallel()
+	const before = "[e1] button: Save\n> Nothing yet"
+	for after, tells := range map[string]bool{
+		"[e1] button: Save\n> Saved at noon":                true,
+		"[e1] button: Saved\n> Nothing yet":                 true,
+		"[e1] button: Save\n> Nothing yet\n[f2e3] link: Go": true,
+		"[e1] button: Save":                                 false, // something will come in its place
+		"[e1] button disabled: Saving\n> Nothing yet":       false,
+		"[e1] button: Save\n> Loading":                      false,
+		"[e1] button: Save\n> One moment…":                  false,
+		before:                                              false,
+	} {
+		if got := compare(before, after).tells(); got != tells {
+			t.Errorf("%q: %v", after, got)
+		}
 	}
 }
