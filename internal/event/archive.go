@@ -123,6 +123,12 @@ func (a *Archive) Before(seq uint64, limit int) ([]store.Entry, error) {
 	return a.series.Before(seq, limit)
 }
 
+// After lists up to limit records that came after seq, the oldest first. Some
+// may have been forgotten.
+func (a *Archive) After(seq uint64, limit int) ([]store.Entry, error) {
+	return a.series.After(seq, limit)
+}
+
 // Expire forgets records that came before that time, at most one file of the
 // list at a time, and reports whether there may be more. What is kept, because
 // it is still open, keeps what came after it too.

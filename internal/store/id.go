@@ -25,6 +25,14 @@ func NewID(prefix string) string {
 	return prefix + "_" + idEncoding().EncodeToString(b[:])
 }
 
+// FirstID comes before every id with that prefix made at that time or later, and
+// after those made before.
+func FirstID(prefix string, at time.Time) string {
+	var b [6 + 9]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(max(at.UnixMilli(), 0))<<16)
+	return prefix + "_" + idEncoding().EncodeToString(b[:])
+}
+
 // ValidID reports whether s has exactly the form NewID(prefix) gives, and so is
 // safe as the name of a file.
 func ValidID(prefix, s string) bool {

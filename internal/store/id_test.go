@@ -30,6 +30,21 @@ func TestIDsAreValidUniqueAndSortByTime(t *testing.T) {
 	})
 }
 
+func TestTheFirstIDOfATimeDividesThoseBeforeFromThoseAfter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		before := store.NewID("apr")
+		time.Sleep(time.Millisecond)
+		first := store.FirstID("apr", time.Now())
+		if after := store.NewID("apr"); before >= first || after < first || !store.ValidID("apr", first) {
+			t.Errorf("%s, %s, %s", before, first, after)
+		}
+		if ever := store.FirstID("apr", time.Time{}); ever > before {
+			t.Errorf("%s comes after %s", ever, before)
+		}
+	})
+}
+
 func TestOnlyExactIDsAreValid(t *testing.T) {
 	t.Parallel()
 	good := store.NewID("ses")

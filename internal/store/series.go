@@ -115,6 +115,25 @@ func (s *Series) Before(seq uint64, limit int) ([]Entry, error) {
 	return found, nil
 }
 
+// After returns up to limit entries with a higher number than seq, the oldest
+// first.
+func (s *Series) After(seq uint64, limit int) ([]Entry, error) {
+	s.mu.Lock()
+	last, first := s.last, s.first
+	s.mu.Unlock()
+	var found []Entry
+	for segment := max(s.segmentWith(seq+1), first); seq < last && segment <= s.segmentWith(last) && len(found) < limit; segment++ {
+		if err := s.scan(segment, func(e Entry) {
+			if e.Seq > seq && e.Seq <= last && len(found) < limit {
+				found = append(found, e)
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
 // Oldest returns the entries of the oldest file, and whether there is a newer
 // one, so that DropOldest would drop it.
 func (s *Series) Oldest() (entries []Entry, droppable bool, err error) {

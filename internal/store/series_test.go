@@ -57,6 +57,17 @@ func TestASeriesIsReadFromItsEndAndForgottenFromItsBeginning(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				rt.Fatal(diff)
 			}
+			got, err = s.After(before, limit)
+			must(t, err)
+			want = nil
+			for _, e := range model {
+				if e.Seq > before && len(want) < limit {
+					want = append(want, e)
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				rt.Fatal(diff)
+			}
 		}
 		must(t, s.Close())
 	})
