@@ -108,6 +108,10 @@ func (e done) apply(r Record) (Record, []Effect, error) {
 	if err := r.mayEnd("finish", e.by, e.now, e.human); err != nil {
 		return r, nil, err
 	}
+	if e.by == Owner {
+		r = r.meet(e.now)
+	}
+	r = r.meet(e.human)
 	if r.Parked {
 		return r, nil, notRunning(r, "finish", "it is parked").WithHint("Resume it first: the browser comes back, and then it can be finished.")
 	}
@@ -161,6 +165,9 @@ func (e cancel) apply(r Record) (Record, []Effect, error) {
 		return r, nil, err
 	}
 	wasParked := r.Parked
+	if e.by == Owner {
+		r = r.meet(e.now)
+	}
 	r = r.end(Cancelled, e.by, e.now)
 	r.ResumeHint = cancelledHint(r)
 	if e.by == Owner {
@@ -247,6 +254,7 @@ func (e park) apply(r Record) (Record, []Effect, error) {
 	if err := r.mayEnd("park", e.by, e.now, e.human); err != nil {
 		return r, nil, err
 	}
+	r = r.meet(e.human)
 	r.Parked, r.FinishesAt, r.watch = true, time.Time{}, watch{}
 	r.Book.Latest = later(r.Book.Latest, e.now.Add(parkFor))
 	r.Deadline, r.Book.Warned = later(r.Deadline, e.now.Add(parkFor)), false
@@ -305,6 +313,15 @@ func (r Record) busy(now, human time.Time) bool {
 func (r Record) awake(at time.Time) Record {
 	r.Book.HumanAt, r.Book.IdleSince = later(r.Book.HumanAt, at), later(r.Book.IdleSince, at)
 	r.Book.Reminded = 0
+	return r.meet(at)
+}
+
+// meet notes the first moment at which a person is known to be there. What was
+// done in the browser before anybody was asked is no answer.
+func (r Record) meet(at time.Time) Record {
+	if r.Book.MetAt.IsZero() && !at.Before(r.CreatedAt) && !at.IsZero() {
+		r.Book.MetAt = at
+	}
 	return r
 }
 

@@ -118,6 +118,9 @@ func (r *Room) Park(ctx context.Context, by By, id string) (rec Record, err erro
 	defer func() { r.journal(began, by, "handoff.park", rec, err) }()
 	return r.change(ctx, id, func(rec Record) Event {
 		human, _ := r.presence(rec.SessionID)
+		if by == Owner {
+			human = wallClock() // whoever says "later" has been reached
+		}
 		return park{by: by, now: wallClock(), human: human}
 	})
 }

@@ -103,6 +103,41 @@ func missing(id string) error {
 	return fault.New(fault.NotFound, "", "there is no hand-off %q", clip(id, 64)).WithHint("GET /handoffs lists them.")
 }
 
+// Placed is a hand-off by its place in the order in which they came.
+type Placed struct {
+	Seq    uint64
+	ID     string
+	At     time.Time
+	Record *Record // nil when there is none: not yet, not any more, or older than was asked for
+}
+
+// After lists up to limit hand-offs that came after a place, the oldest first.
+// Those from before since are named, and not read.
+func (r *Room) After(ctx context.Context, seq uint64, since time.Time, limit int) ([]Placed, error) {
+	entries, err := r.archive.After(seq, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Placed, 0, len(entries))
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		one := Placed{Seq: e.Seq, ID: e.ID, At: e.At}
+		if !e.At.Before(since) {
+			_, rec, err := r.find(e.ID)
+			switch {
+			case err == nil:
+				one.Record = &rec
+			case !errors.Is(err, fault.NotFound):
+				r.log.Warn("a hand-off cannot be read", "handoff", e.ID, "error", err)
+			}
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
 // Filter says which hand-offs are wanted; empty fields leave the choice open.
 type Filter struct {
 	Status    Status

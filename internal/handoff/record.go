@@ -138,6 +138,7 @@ type bookkeeper struct {
 	RemindAt  []time.Duration  `json:"remind_at"` // of idleness
 	IdleSince time.Time        `json:"idle_since"`
 	HumanAt   time.Time        `json:"human_at,omitzero"` // when a person last did something
+	MetAt     time.Time        `json:"met_at,omitzero"`   // when a person was first seen to be there
 	Reminded  int              `json:"reminded,omitempty"`
 	Warned    bool             `json:"warned,omitempty"`
 	Graced    time.Duration    `json:"graced,omitempty"` // added since a person was busy at the deadline
@@ -152,6 +153,10 @@ type watch struct {
 	quietFor  time.Duration
 	looked    bool // somebody looks at the page
 }
+
+// MetAt is when a person was first seen to be there: at the page, or with a word
+// about it. Zero means that none was.
+func (r Record) MetAt() time.Time { return r.Book.MetAt }
 
 // IsOver reports whether nothing more can happen to it.
 func (r Record) IsOver() bool { return r.Status != Running }

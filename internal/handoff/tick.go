@@ -54,6 +54,7 @@ func (r Record) notice(e tick) (Record, []Effect) {
 	if !alive.After(r.Book.IdleSince) {
 		return r, nil
 	}
+	r = r.meet(alive)
 	due, ok := r.reminderDue()
 	decides := r.Book.Reminded > 0 || ok && !e.now.Before(due) || !e.now.Before(r.Deadline)
 	if alive.Sub(r.Book.IdleSince) < presenceStep && !decides {
@@ -181,7 +182,7 @@ func wake(r Record, now time.Time) time.Time {
 		sooner(r.FinishesAt)
 	}
 	switch {
-	case len(r.Book.Verify) == 0:
+	case len(r.Book.Verify) == 0 && !r.Book.MetAt.IsZero():
 		sooner(now.Add(presenceStep))
 	case r.watch.looked || !r.watch.heldSince.IsZero():
 		sooner(now.Add(lookWhenSeen))
