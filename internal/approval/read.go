@@ -137,6 +137,34 @@ func (r *Room) List(ctx context.Context, f Filter) (Page, error) {
 	return out, nil
 }
 
+// After lists up to limit approvals whose ids come after one, the oldest first.
+// Those made before since are not read.
+func (r *Room) After(ctx context.Context, id string, since time.Time, limit int) ([]Record, error) {
+	names, err := r.deps.Home.List(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	slices.Sort(names) // ids sort by when they were made
+	from := max(id, store.FirstID("apr", since))
+	var out []Record
+	for _, name := range names {
+		one, ok := strings.CutSuffix(name, ".json")
+		if !ok || one <= from || len(out) == limit {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		rec, err := r.Get(one)
+		if err != nil {
+			r.log.Warn("an approval cannot be read", "approval", one, "error", err)
+			continue
+		}
+		out = append(out, rec)
+	}
+	return out, nil
+}
+
 // PendingOnes are the approvals that wait for an answer, the oldest first.
 func (r *Room) PendingOnes() []Record {
 	r.mu.Lock()

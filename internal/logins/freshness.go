@@ -46,6 +46,39 @@ type Lifetime struct {
 	Since  time.Time // when the present life began; zero if there is none
 }
 
+// Lived is what is known of how long a login works. It is read without opening
+// what is sealed.
+type Lived struct {
+	Name       string
+	Domain     string
+	Lives      []Life
+	AliveSince time.Time // of the life that has not ended
+	Stale      bool
+}
+
+// Lived tells of all logins.
+func (r *Room) Lived(ctx context.Context) ([]Lived, error) {
+	entries, err := r.all()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Lived, 0, len(entries))
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if CheckName(e.Name) != nil {
+			continue
+		}
+		rec, err := r.record(e.Name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Lived{e.Name, e.Domain, rec.Lives, rec.AliveSince, !rec.StaleSince.IsZero()})
+	}
+	return out, nil
+}
+
 // Used notes that a login was used just now.
 func (r *Room) Used(ctx context.Context, name string) error {
 	return r.fresh(ctx, name, keyLastUsed, func(rec *record, now time.Time) { rec.UsedAt = now })

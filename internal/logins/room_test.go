@@ -422,6 +422,10 @@ func TestFreshnessIsWhatWasFoundOut(t *testing.T) {
 		if got := get(t, r, "chase").Lifetime; got != (Lifetime{Count: 3, Median: 3 * day, Last: 9 * day}) {
 			t.Errorf("it lasts %+v", got)
 		}
+		lived, err := r.Lived(ctx)
+		if err != nil || len(lived) != 1 || lived[0].Domain == "" || len(lived[0].Lives) != 3 || !lived[0].Stale || !lived[0].AliveSince.IsZero() {
+			t.Errorf("it has lived %+v, %v", lived, err)
+		}
 		for range 2 * maxLives {
 			must(t, r.Verified(ctx, "chase", ByOwner))
 			time.Sleep(time.Hour)
