@@ -40,7 +40,7 @@ var floors = []layer{
 	{"conduct", false, []string{
 		"internal/session", "internal/handoff", "internal/approval", "internal/taskrun",
 		"internal/logins", "internal/oneshot", "internal/link", "internal/reach",
-		"internal/owners", "internal/inbox",
+		"internal/owners", "internal/inbox", "internal/insight",
 	}},
 	{"doors", false, []string{
 		"internal/apiserver", "internal/mcpserver", "internal/liveview", "internal/console", "internal/chat/...",
