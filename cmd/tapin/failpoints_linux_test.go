@@ -59,7 +59,7 @@ var writes = map[string][]string{
 // begins: their own rooms let processes die there.
 var elsewhere = []string{
 	"write schema", "create agent.token", "create owner.token", "create vault.key", "write vault.source", "create handoffs/fingerprint.key",
-	"create install.id", "write sessions/open/ses*", "write links/lnk*.json", "append to task-runs/list/*.jsonl",
+	"create install.id", "write figures.json", "write sessions/open/ses*", "write links/lnk*.json", "append to task-runs/list/*.jsonl",
 }
 
 // stepsOf are the steps that a change goes through.

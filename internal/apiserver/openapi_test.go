@@ -62,7 +62,7 @@ func TestTheDescriptionDescribesEveryRoute(t *testing.T) {
 	}
 	want = append(want, "post /handoff/start", "get /handoffs", "get /handoff/{id}", "get /handoff/{id}/photo", "post /session/takeover", "post /sessions/{id}/takeover",
 		"get /todos", "post /todos/{id}/done", "post /task-run/start", "get /task-runs", "get /task-run/{id}")
-	want = append(want, "get /links", "post /links", "post /links/{id}/move", "delete /links/{id}", "get /public", "put /public", "post /public/check", "get /usage")
+	want = append(want, "get /links", "post /links", "post /links/{id}/move", "delete /links/{id}", "get /public", "put /public", "post /public/check", "get /usage", "get /analytics")
 	want = append(want, "post /console/sign-in", "get /console/devices", "delete /console/devices/{id}")
 	want = append(want, "get /owners", "post /owners/pair", "post /owners/claim", "post /owners/{id}/decide", "delete /owners/{id}", "get /inbox", "post /inbox")
 	want = append(want, "post /approval/request", "get /approvals", "get /approval/{id}", "post /approval/{id}/decide", "get /approval/{id}/photo",

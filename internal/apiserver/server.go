@@ -41,6 +41,7 @@ type Deps struct {
 	Runs      Runs            // nil answers DISABLED
 	Approvals Approvals       // nil answers DISABLED
 	Usage     Usage           // nil: nothing here is billed
+	Analytics Analytics       // nil answers DISABLED
 	Links     Links           // nil: there is no live view
 	Theirs    ProviderView    // the live view that people are sent to; nil means ours
 	Address   Address         // where links lead; nil as Links is
@@ -81,6 +82,7 @@ type Server struct {
 	runs      Runs
 	approvals Approvals
 	usage     Usage
+	analytics Analytics
 	views     views
 	console   Console
 	prober    Prober
@@ -122,7 +124,7 @@ type Server struct {
 // New makes a server; Serve or Handler puts it to work.
 func New(deps Deps, options *Options) *Server {
 	s := &Server{
-		sessions: deps.Sessions, handoffs: deps.Handoffs, runs: deps.Runs, approvals: deps.Approvals, usage: deps.Usage, oneshots: deps.OneShots, feed: deps.Feed, accounts: deps.Journal, cleaner: deps.Cleaner, tokens: deps.Tokens, registry: deps.Registry,
+		sessions: deps.Sessions, handoffs: deps.Handoffs, runs: deps.Runs, approvals: deps.Approvals, usage: deps.Usage, analytics: deps.Analytics, oneshots: deps.OneShots, feed: deps.Feed, accounts: deps.Journal, cleaner: deps.Cleaner, tokens: deps.Tokens, registry: deps.Registry,
 		version: deps.Version, provider: deps.Provider, startedAt: deps.StartedAt, log: deps.Logger,
 		contexts: contexts{saved: deps.Contexts, live: deps.Live, porter: deps.Porter, known: deps.Known, journal: deps.Journal},
 		views:    views{deps.Links, deps.Address, deps.Theirs},

@@ -49,6 +49,7 @@ func sessionRoutes() []*route {
 
 		get("/journal", Agent, "Tells what was done, by whom, and what came of it.", (*Server).journal),
 		get("/usage", Agent, "Tells how many minutes of billed browsers this month came to.", (*Server).minutes),
+		get("/analytics", Owner, "Tells how asking a person went: how long it took, how often it helped, and where.", (*Server).analysis),
 		post("/cleanup", Agent, "Ends what sessions left behind; never a live one.", (*Server).cleanup),
 
 		post("/session/start", Agent, "Opens a browser.", (*Server).start).withKey(),

@@ -126,7 +126,7 @@ func (a *app) root() *cobra.Command {
 		{"Ask a person", []*cobra.Command{a.consoleCommand(), a.handoffCommand(), a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.policyCommand(), a.linkCommand(), a.deviceCommand(), a.runsCommand(), a.todosCommand()}},
 		{"Saved logins", []*cobra.Command{a.contextCommand(), a.credentialCommand()}},
 		{"Give it to an agent", []*cobra.Command{a.mcpCommand(), a.skillCommand()}},
-		{"See what happens", []*cobra.Command{a.watchCommand(), a.journalCommand(), a.usageCommand(), a.logsCommand()}},
+		{"See what happens", []*cobra.Command{a.watchCommand(), a.journalCommand(), a.statsCommand(), a.usageCommand(), a.logsCommand()}},
 		{"Look after it", []*cobra.Command{a.pairCommand(), a.ownersCommand(), a.tokenCommand(), a.cleanupCommand(), a.serviceCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand(), a.manCommand()}},
 	}
 	for _, c := range chapters {

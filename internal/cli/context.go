@@ -191,13 +191,15 @@ func policy(pay *api.PaymentApproval) string {
 // span is a length of time in the unit that a person would use.
 func span(seconds int64) string {
 	d := time.Duration(seconds) * time.Second
-	switch {
-	case d >= 48*time.Hour:
-		return count(int(d/(24*time.Hour)), "day")
-	case d >= 2*time.Hour:
-		return count(int(d/time.Hour), "hour")
+	for _, u := range []struct {
+		from, of time.Duration
+		name     string
+	}{{48 * time.Hour, 24 * time.Hour, "day"}, {2 * time.Hour, time.Hour, "hour"}, {100 * time.Second, time.Minute, "minute"}} {
+		if d >= u.from {
+			return count(int(d.Round(u.of)/u.of), u.name)
+		}
 	}
-	return count(int(d/time.Minute), "minute")
+	return count(int(seconds), "second")
 }
 
 func (a *app) tellDeleted(gone *api.DeletedContext) {

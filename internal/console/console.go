@@ -33,6 +33,8 @@ type Deps struct {
 	Approvals Approvals
 	// Lookups are the last one-shots; nil means that there are none.
 	Lookups Lookups
+	// Figures tell how asking the owner went; nil means that there are none.
+	Figures Figures
 	// Visit tells how a request came. Whoever mounts the door has checked Host
 	// and Origin before, and set the headers that hold for all answers.
 	Visit func(*http.Request) Visit

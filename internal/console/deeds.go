@@ -43,6 +43,8 @@ func (s *socket) do(ctx context.Context, m message) (said string, err error) {
 		return "", s.open(ctx, m.ID)
 	case "history":
 		return "", s.history(ctx, m.Before)
+	case "figures":
+		return "", s.figures(ctx, m.Days)
 	case "done":
 		return s.finish(ctx, m)
 	case "abort":
@@ -143,5 +145,17 @@ func (s *socket) history(ctx context.Context, before string) error {
 		return err
 	}
 	s.say(encode(historyMessage{"history", boundedPast(upTo(items, maxHistory)), next}))
+	return nil
+}
+
+func (s *socket) figures(ctx context.Context, days int) error {
+	if s.door.deps.Figures == nil {
+		return fault.New(fault.Disabled, "", "this tapin keeps no figures")
+	}
+	told, err := s.door.deps.Figures.Analytics(ctx, days)
+	if err != nil {
+		return err
+	}
+	s.say(encode(figuresMessage{"figures", told}))
 	return nil
 }

@@ -50,3 +50,11 @@ func TestLookupsAreCutToWhatIsRead(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestWithoutFiguresThePageIsToldSo(t *testing.T) {
+	t.Parallel()
+	s := &socket{door: &Door{}}
+	if _, err := s.do(t.Context(), message{A: "figures", Days: 7}); !errors.Is(err, fault.Disabled) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"tapin/internal/api"
 	"tapin/internal/page"
 	"tapin/internal/secret"
 )
@@ -76,6 +77,11 @@ type Approvals interface {
 	// DecidePolicy is about the proposal that the owner was shown; "" ends the
 	// policy that is in force.
 	DecidePolicy(ctx context.Context, login, proposal string, allow bool) error
+}
+
+// Figures tell how asking the owner went over the last days.
+type Figures interface {
+	Analytics(ctx context.Context, days int) (*api.Analytics, error)
 }
 
 // State is everything that the owner is shown. The lists are bounded; the door

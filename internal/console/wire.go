@@ -7,6 +7,7 @@ import (
 	"io"
 	"unicode/utf8"
 
+	"tapin/internal/api"
 	"tapin/internal/fault"
 )
 
@@ -29,6 +30,7 @@ type message struct {
 	Version int    `json:"version"`
 	Minutes int    `json:"minutes"`
 	Number  int    `json:"number"`
+	Days    int    `json:"days"`
 	Before  string `json:"before"`
 	// Amount and Currency are what was shown of the page beside the button.
 	Amount   string `json:"amount"`
@@ -71,6 +73,10 @@ type (
 		T     string `json:"t"`
 		Items []Past `json:"items"`
 		More  string `json:"more"`
+	}
+	figuresMessage struct {
+		T string `json:"t"`
+		*api.Analytics
 	}
 	noteMessage struct {
 		T    string     `json:"t"`

@@ -19,6 +19,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/handoff"
 	"tapin/internal/inbox"
+	"tapin/internal/insight"
 	"tapin/internal/link"
 	"tapin/internal/liveview"
 	"tapin/internal/logins"
@@ -50,6 +51,8 @@ type sidecar struct {
 	inbox     *inbox.Room
 	logins    *logins.Room
 	oneshots  *oneshot.Room
+	insight   *insight.Room
+	figures   figures
 	schedule  *event.Schedule
 	pump      *event.Pump
 	journal   *event.Journal
@@ -123,6 +126,8 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 		return err
 	}
 	countMinutes(registry, book)
+	s.openInsight(registry)
+	s.figures = figures{s.insight, s.logins, book}
 	s.sessions, err = session.New(session.Deps{
 		Home: o.Home, Pump: s.pump, Schedule: s.schedule, Journal: s.journal, Providers: providers.get,
 		Claims: s.handoffs, Saved: saved{s.logins}, Sealer: keys, Credentials: keys, Guard: s.paymentGuard(),
@@ -173,8 +178,8 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 		Owners:  guests{s.owners, s.links}, Inbox: s.inbox,
 		OneShots: s.oneshots,
 		Contexts: s.logins, Live: carried{s.sessions}, Porter: keys,
-		Usage: book,
-		Feed:  s.feed, Journal: s.journal, Cleaner: s.sessions,
+		Usage: book, Analytics: s.figures,
+		Feed: s.feed, Journal: s.journal, Cleaner: s.sessions,
 		Tokens: &tokens{own: own, home: o.Home, log: o.Logger}, MCP: s.mcp, Registry: registry,
 		Version: o.Version, Provider: string(o.Config.Provider), StartedAt: started, Logger: o.Logger,
 	}, nil)

@@ -32,7 +32,7 @@ func (s *sidecar) openConsole(ctx context.Context) (err error) {
 	s.console, err = console.New(ctx, console.Deps{
 		Home: s.opts.Home, Journal: s.journal, House: s.view,
 		Handoffs: wishes{s.handoffs}, Logins: savedLogins{s.logins}, Links: ways{s.links, s.sessions}, Sessions: endings{s.sessions, s.handoffs},
-		Approvals: payments{s.approvals}, Lookups: lookups{s.oneshots},
+		Approvals: payments{s.approvals}, Lookups: lookups{s.oneshots}, Figures: s.figures,
 		Visit: func(r *http.Request) console.Visit {
 			origin, address, secure := liveview.Reached(r)
 			return console.Visit{Origin: origin, Address: address, Secure: secure}

@@ -27,6 +27,7 @@ type desk struct {
 	seq    int
 	state  map[string]any
 	opened string
+	told   map[string]any // of figures
 }
 
 // signIn opens the console with a sign-in as the terminal shows it.
@@ -95,6 +96,8 @@ func (d *desk) read(ctx context.Context) map[string]any {
 	switch m["t"] {
 	case "state":
 		d.state = m
+	case "figures":
+		d.told = m
 	case "open":
 		d.opened, _ = m["url"].(string)
 	}

@@ -93,7 +93,7 @@ var ownerRoutes = map[string]bool{
 	"GET /owners": true, "POST /owners/pair": true, "POST /owners/claim": true, "POST /owners/{id}/decide": true, "DELETE /owners/{id}": true, "POST /inbox": true,
 	"POST /approval/{id}/decide": true, "GET /approval/{id}/photo": true, "PUT /contexts/{name}/policy": true,
 	"POST /policies/say": true, "POST /policies/clear": true, "POST /policies/{id}/confirm": true, "POST /policies/{id}/deny": true,
-	"GET /browser/cards": true, "POST /browser/cards/{id}/retry": true,
+	"GET /analytics": true, "GET /browser/cards": true, "POST /browser/cards/{id}/retry": true,
 }
 
 // What touches the page, with a body that would work.
