@@ -85,7 +85,7 @@ func (a *app) tellSites(p paint, s *api.Analytics) {
 		for _, r := range site.Reasons {
 			why = append(why, fmt.Sprintf("%s %d", clean(r.Reason), r.Count))
 		}
-		a.printf("  %s %4d  %s  %s\n", pad(clean(site.Site), 24), site.Asked, pad(shortly(site.TimeToDone), 8), p.dim(strings.Join(why, ", ")))
+		a.printf("  %s %4d  %s  %s\n", pad(clean(site.Site), 24), site.Asked, pad(medianWords(site.TimeToDone), 8), p.dim(strings.Join(why, ", ")))
 		if site.Advice != "" {
 			a.printf("    %s %s\n", p.bang(), clean(site.Advice))
 		}
@@ -192,7 +192,7 @@ func spreadWords(s api.Spread) string {
 	return fmt.Sprintf("half within %s, nine of ten within %s", span(s.MedianS), span(s.P90S))
 }
 
-func shortly(s api.Spread) string {
+func medianWords(s api.Spread) string {
 	if s.Count == 0 {
 		return "–"
 	}

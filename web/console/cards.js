@@ -8,7 +8,7 @@ import { ago, hostParts, left, size, span, want } from "../assets/words.js";
 /** @typedef {{do?: string, id?: string, tone?: string, [more: string]: any}} Offer */
 
 /** @param {string} label @param {string} does @param {string} id @param {Record<string, any>} [more] */
-const button = (label, does, id, more = {}) =>
+export const button = (label, does, id, more = {}) =>
   el("button", { type: "button", class: `button small ${more.tone ?? "plain"}`, "data-do": does, "data-id": id, "data-more": more.args ? JSON.stringify(more.args) : undefined, "data-name": more.name, "data-then": more.then }, label);
 
 /** Where the page shows another sum than the agent says, a yes is to what the page shows. @param {any} a */
@@ -28,10 +28,10 @@ function address(host, registrable) {
 }
 
 /** @param {string} sign @param {string} text @param {string} hint */
-const nothing = (sign, text, hint) => el("div", { class: "nothing" }, el("span", { class: "badge" }, icon(sign)), el("p", {}, text), el("p", { class: "hint" }, hint));
+export const nothing = (sign, text, hint) => el("div", { class: "nothing" }, el("span", { class: "badge" }, icon(sign)), el("p", {}, text), el("p", { class: "hint" }, hint));
 
 /** @param {string} title @param {Node[]} cards */
-const section = (title, cards) => cards.length ? [el("section", {}, el("h2", {}, title), ...cards)] : [];
+export const section = (title, cards) => cards.length ? [el("section", {}, el("h2", {}, title), ...cards)] : [];
 
 /** What waits for the owner. @param {any} s @param {number} now */
 export function inbox(s, now) {

@@ -9,9 +9,10 @@ import { Line } from "../assets/socket.js";
 import { left, sentence } from "../assets/words.js";
 import { devices, history as past, inbox, logins, sessions } from "./cards.js";
 import { lookups } from "./lookups.js";
+import { stats } from "./stats.js";
 
 const token = takeToken(location, history);
-const tabs = /** @type {const} */ ({ inbox: ["Inbox", inbox], sessions: ["Sessions", (/** @type {any} */ s, /** @type {number} */ now) => [...sessions(s, now), ...lookups(s, now)]], logins: ["Logins", logins], history: ["History", past], devices: ["Devices", devices] });
+const tabs = /** @type {const} */ ({ inbox: ["Inbox", inbox], sessions: ["Sessions", (/** @type {any} */ s, /** @type {number} */ now) => [...sessions(s, now), ...lookups(s, now)]], logins: ["Logins", logins], history: ["History", past], stats: ["Stats", stats], devices: ["Devices", devices] });
 /** What is asked about first. The words say what cannot be undone. @type {Record<string, [title: string, text: string, label: string, tone: "main" | "danger"]>} */
 const asks = {
   done: ["Hand back to the agent?", "Only if it has been dealt with. The agent carries on at once.", "Done", "main"],
@@ -26,6 +27,8 @@ const asks = {
 
 let tab = /** @type {keyof typeof tabs} */ ("inbox");
 let state = /** @type {any} */ (null);
+/** How asking went, as it was last told. @type {any} */
+let figures = null;
 let skew = 0, seq = 0, toasts = 0;
 /** All hand-offs that were ever told of, and where the older ones begin. @type {Map<string, any>} */
 const told = new Map();
@@ -36,7 +39,7 @@ const waiting = new Map();
 let pressing = false, pressed = 0, due = false;
 
 const line = new Line("/console/ws", {
-  open() { find("#lost").hidden = true; },
+  open() { find("#lost").hidden = true; count(); },
   frame() {},
   message: hear,
   gone(why) {
@@ -59,6 +62,9 @@ function hear(m) {
       for (const h of m.items) told.set(h.id, h);
       older = m.more;
       return state && render();
+    case "figures":
+      figures = m;
+      return state && render();
     case "open": return goto(m.url);
     case "note": {
       const was = waiting.get(m.seq);
@@ -66,7 +72,7 @@ function hear(m) {
       waiting.delete(m.seq);
       // Who wants to go on with something is taken there.
       if (m.ok && was?.then) return send({ a: "open", id: was.then }, was.button);
-      return toast(sentence(m.text, m.hint));
+      return m.ok && !m.text ? undefined : toast(sentence(m.text, m.hint));
     }
     case "end":
       line.close();
@@ -92,7 +98,7 @@ function render() {
   trouble.hidden = state.troubles.length === 0;
   say(trouble, state.troubles.join(" "));
   const history = [...told.values()].sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
-  swap(find("#content"), cards({ ...state, history, more_history: older ?? state.more_history }, Date.now() + skew));
+  swap(find("#content"), cards({ ...state, history, more_history: older ?? state.more_history, figures }, Date.now() + skew));
 }
 
 /** Puts new cards in place, and leaves open what was open and the focus where it was. @param {HTMLElement} box @param {Node[]} nodes */
@@ -116,6 +122,9 @@ function swap(box, nodes) {
   if (again instanceof HTMLElement) again.focus();
   else find("#title").focus();
 }
+
+/** Figures are asked for when somebody looks at them; the door does not send them by itself. */
+const count = () => tab === "stats" && line.send({ t: "do", seq: ++seq, a: "figures", days: figures?.days ?? 30 });
 
 /** @param {HTMLElement} button */
 function act(button) {
@@ -212,13 +221,14 @@ function choose(button) {
   if (button.dataset.do) return act(button);
   tab = /** @type {keyof typeof tabs} */ (button.dataset.tab);
   due = Boolean(state);
+  count();
   scrollTo(0, 0);
 }
 
 setInterval(() => {
   for (const t of document.querySelectorAll("[data-deadline]")) say(t, left(Date.parse(t.getAttribute("data-deadline") ?? "") - Date.now() - skew));
 }, 1000);
-setInterval(() => { if (state && !document.hidden && !document.querySelector("dialog")) render(); }, 60_000);
+setInterval(() => { if (state && !document.hidden && !document.querySelector("dialog")) { render(); count(); } }, 60_000);
 document.addEventListener("visibilitychange", () => { if (!document.hidden && line.ws) line.beat(); });
 
 void enter(token);

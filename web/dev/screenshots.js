@@ -28,6 +28,9 @@ const visit = (tab) => async (/** @type {Page} */ p) => {
   if (tab === "history") await p.locator("summary >> nth=0").click();
 };
 
+/** Looks at the figures. */
+const figures = () => async (/** @type {Page} */ p) => { await p.locator('[data-tab="stats"]').click(); await p.waitForSelector(".range"); };
+
 /** Stands in for the phone's keyboard: the part of the glass that it leaves. @param {Page} p */
 async function keyboardUp(p) {
   await p.locator('#fields [data-kind="password"]').tap();
@@ -72,6 +75,9 @@ const shots = [
     { name: `console${suffix}`, path: "/console", on, both: true, until: ".ready" },
     ...["sessions", "logins", "history", "devices"].map((tab) => ({ name: `console-${tab}${suffix}`, path: "/console", on, both: true, until: ".ready", then: visit(tab) })),
     { name: `console-lookups${suffix}`, path: "/console", on, both: true, until: ".ready", then: async (/** @type {Page} */ p) => { await visit("sessions")(p); await p.locator(".lookups .read").evaluate((e) => e.scrollIntoView()); } },
+    { name: `console-stats${suffix}`, path: "/console", on, both: true, until: ".ready", then: figures() },
+    { name: `console-stats-whole${suffix}`, path: "/console", on: { viewport: { width: on.viewport.width, height: 2600 } }, both: true, until: ".ready", then: figures() },
+    { name: `console-stats-empty${suffix}`, path: "/console", on, both: true, scene: "empty", until: ".ready", then: figures() },
     { name: `console-empty${suffix}`, path: "/console", on, both: true, scene: "empty", until: ".ready" },
     { name: `console-refused${suffix}`, path: "/console", on, both: true, scene: "refused", until: ".badge" },
     { name: `console-lost${suffix}`, path: "/console", on, scene: "lost", until: "#lost:not([hidden])" },

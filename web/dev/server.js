@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { WebSocketServer } from "ws";
+import { figures, noFigures } from "./figures.js";
 import { consoleState, emptyConsole, scenarios } from "./scenarios.js";
 
 /** The door's own policy, and stricter in one thing: no text becomes markup. */
@@ -98,6 +99,10 @@ function playConsole(ws, rec, scene) {
     const m = JSON.parse(data.toString());
     rec.m.push(m);
     if (m.t === "ping") ws.send(JSON.stringify({ t: "pong", n: m.n }));
+    else if (m.a === "figures") {
+      ws.send(JSON.stringify(scene === "empty" ? noFigures(m.days) : figures(m.days)));
+      ws.send(JSON.stringify({ t: "note", seq: m.seq, ok: true, text: "" }));
+    }
     else if (m.a === "history") {
       ws.send(JSON.stringify({ t: "history", items: [{ ...consoleState().history[0], id: "hof_z", created_at: "2026-01-02T03:04:05Z" }], more: "" }));
       ws.send(JSON.stringify({ t: "note", seq: m.seq, ok: true, text: "" }));

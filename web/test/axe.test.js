@@ -26,7 +26,7 @@ const states = [
   ["/live/driving", "#fields > *"], ["/live/watching", '[data-bar="watch"]'], ["/live/countdown", "#banner:not([hidden])"], ["/live/again", "#banner:not([hidden])"],
   ["/live/unsafe", '[data-bar="you"]'], ["/live/crashed", "#banner:not([hidden])"], ["/live/number", ".number"], ["/live/finished", ".badge"], ["/live/parked", ".badge"], ["/live/expired", ".badge"], ["/live/connecting", "#curtain h1"],
   ["/live/permission", sheet], ["/live/auth", sheet], ["/live/prompt", sheet], ["/live/file", sheet], ["/live/driving", sheet, '#driving [data-do="more"]'], ["/live/driving", sheet, "#tabs"], ["/live/driving", sheet, "#ask"],
-  ...["inbox", "sessions", "logins", "history", "devices"].map((tab) => /** @type {[string, string, string]} */ (["/console", ".ready", `[data-tab="${tab}"]`])),
+  ...["inbox", "sessions", "logins", "history", "stats", "devices"].map((tab) => /** @type {[string, string, string]} */ (["/console", ".ready", `[data-tab="${tab}"]`])),
 ];
 
 for (const scheme of /** @type {const} */ (["light", "dark"])) {
