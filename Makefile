@@ -140,7 +140,7 @@ licenses: go ## print the licences of everything that is in the program
 release-dry-run: go ## build all that a release has, twice, compare, and publish nothing
 	@VERSION='$(VERSION)' GO='$(GO)' scripts/release.sh
 
-SHOTS := again code console console-dark console-laptop driving driving-dark finished keyboard laptop laptop-dark more more-dark number permission watching
+SHOTS := again code console console-dark console-laptop console-stats driving driving-dark finished keyboard laptop laptop-dark more more-dark number permission watching
 
 # Pinned, for tests only; nothing of it is shipped.
 web/node_modules: web/package.json web/package-lock.json
