@@ -3,6 +3,7 @@ package sidecar_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -226,4 +227,56 @@ func TestAOneShotSaysWhatIsWrongWithItsProvider(t *testing.T) {
 	body := `{"url":"` + site.URL + `","timeout_ms":3000}`
 	start(t, site, "provider=cdp", "cdp.url=ws://127.0.0.1:1/").refused("POST", "/browser/screenshot", body, "SESSION_CREATE_FAILED")
 	start(t, site, "provider=cdp").refused("POST", "/browser/screenshot", body, "PROVIDER_NOT_CONFIGURED")
+}
+
+// TestTwoHundredOneShotsAtOnceDoNotBringTapinDown has as many callers as an agent
+// that lost its patience. Eight are served, 64 wait, and the others are told at
+// once to come again; everything else answers meanwhile, and so does the next
+// one-shot when the crowd is gone.
+func TestTwoHundredOneShotsAtOnceDoNotBringTapinDown(t *testing.T) {
+	t.Parallel()
+	site := gallery(t)
+	r := start(t, site)
+	const callers, served = 200, 8 + 64
+	crowd, disperse := context.WithCancel(t.Context())
+	defer disperse()
+	type reply struct {
+		status     int
+		retryAfter string
+		code       any
+	}
+	replies := make(chan reply, callers)
+	for range callers {
+		go func() {
+			req, err := http.NewRequestWithContext(crowd, http.MethodPost, r.base+"/browser/extract", strings.NewReader(`{"url":"`+site.URL+`/slow"}`))
+			if err != nil {
+				replies <- reply{}
+				return
+			}
+			req.Header.Set("Authorization", "Bearer "+r.agent)
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				replies <- reply{}
+				return
+			}
+			defer func() { _ = resp.Body.Close() }()
+			var answer map[string]any
+			_ = json.NewDecoder(resp.Body).Decode(&answer)
+			replies <- reply{resp.StatusCode, resp.Header.Get("Retry-After"), answer["error"]}
+		}()
+	}
+	for range callers - served {
+		if got := <-replies; got.status != http.StatusServiceUnavailable || got.code != "BUSY" || got.retryAfter == "" {
+			t.Errorf("one of those sent away was told %+v", got)
+		}
+	}
+	r.must("GET", "/health", "")
+	r.must("GET", "/sessions", "")
+	disperse()
+	for range served {
+		<-replies
+	}
+	if got := r.must("POST", "/browser/extract", `{"url":"`+site.URL+`/"}`); got["title"] != "Gallery" {
+		t.Errorf("after the crowd: %v", got)
+	}
 }
