@@ -54,8 +54,9 @@ func (w *world) errands(rows []*row, together int) []errand {
 	return out
 }
 
-// together is how many frames share a page.
-const together = 12
+// together is how many frames share a page; a slow machine must be able to open
+// them in the time of a one-shot.
+const together = 6
 
 // verdict is what the caller of a one-shot was told.
 type verdict struct {
@@ -182,13 +183,12 @@ func TestVectorsReachACanaryFromAOneShotThatIsAllowed(t *testing.T) {
 	room := openRoom(t, w.open(), 0)
 	reached := func(r *row) bool { return r.bird.count("tcp "+r.via) > 0 }
 	left := slices.DeleteFunc(slices.Clone(w.rows), func(r *row) bool { return r.skip != "" })
-	var told map[string]verdict
 	rounds := 0
 	for company := together; len(left) > 0 && ctx.Err() == nil; company = 1 {
-		told = run(ctx, room, w.errands(left, company))
+		run(ctx, room, w.errands(left, company))
 		left = slices.DeleteFunc(left, func(r *row) bool { return r.never != "" || reached(r) })
 		if rounds++; len(left) > 0 {
-			t.Logf("%d not in round %d, %s first: %v", len(left), rounds, left[0].name, told)
+			t.Logf("%d not in round %d, %s first", len(left), rounds, left[0].name)
 		}
 	}
 	closeRoom(t, room)
