@@ -35,4 +35,6 @@ type Roommate interface {
 	Instance
 	// Lane is the mark on what the network guard says of this context.
 	Lane() string
+	// Agent is what the browser calls itself.
+	Agent() string
 }

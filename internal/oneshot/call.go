@@ -107,7 +107,7 @@ func origin(asked, final string) string {
 // attempt is one visit in a context of its own, which is gone afterwards
 // whatever happens.
 func (r *Room) attempt(ctx context.Context, address string, look page.Look, read func(context.Context, *page.Tab) error) (seen Seen, err error) {
-	at, err := r.pool.take(ctx)
+	at, err := r.pool.take(ctx, look)
 	if err != nil {
 		return Seen{}, err
 	}

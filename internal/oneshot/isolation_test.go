@@ -165,7 +165,7 @@ func TestTheProbeFindsWhatASecondVisitWouldFind(t *testing.T) {
 	ctx := browsertest.Context(t)
 	site := newProbingSite()
 	w := newWorld(t, site.mux, nil)
-	at, err := w.pool.take(ctx)
+	at, err := w.pool.take(ctx, desk)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,8 +86,9 @@ type pool struct {
 	closed   bool
 }
 
-// take is a place for one call, which must give it back.
-func (p *pool) take(ctx context.Context) (*place, error) {
+// take is a place for one call, which must give it back. One that is made on the
+// spot has the look already; one that waited ready is still to be dressed.
+func (p *pool) take(ctx context.Context, look page.Look) (*place, error) {
 	if err := p.queue(ctx); err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (p *pool) take(ctx context.Context) (*place, error) {
 		p.refill()
 		return ready, nil
 	}
-	made, err := p.make(ctx)
+	made, err := p.make(ctx, look)
 	if err != nil {
 		<-p.slots
 		return nil, err
@@ -176,13 +177,13 @@ func (p *pool) vacate(used *place) {
 	used.leave(ctx)
 }
 
-func (p *pool) make(ctx context.Context) (*place, error) {
+func (p *pool) make(ctx context.Context, look page.Look) (*place, error) {
 	in, err := p.house.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	made := &place{guest: in, made: time.Now()}
-	made.tabs, err = page.Open(ctx, in.inst, &page.Options{Look: p.look, Unattended: true, Judge: in.judge, OnBlock: made.blocked, Logger: p.log})
+	made.tabs, err = page.Open(ctx, in.inst, &page.Options{Look: look, Unattended: true, Judge: in.judge, OnBlock: made.blocked, Logger: p.log})
 	if err == nil {
 		made.tab, err = made.tabs.Front(ctx)
 	}
@@ -228,7 +229,7 @@ func (p *pool) lacks() bool {
 // prepare makes one place ready and sees to it that it does not wait for ever.
 func (p *pool) prepare() {
 	ctx, cancel := context.WithTimeout(p.ctx, attemptWithin)
-	made, err := p.make(ctx)
+	made, err := p.make(ctx, p.look)
 	cancel()
 	if err != nil {
 		p.log.Debug("no context could be made ready", "error", err)

@@ -62,15 +62,16 @@ type Recipes map[string][]cdp.Step
 
 // Tabs are the pages of one browser context. It is safe for concurrent use.
 type Tabs struct {
-	inst  browser.Instance
-	root  *cdp.Session
-	look  Look
-	past  Recipes
-	agent []cdp.Step // what a headless browser elsewhere needs to look like one
-	log   *slog.Logger
-	ctx   context.Context //nolint:containedctx // the lifetime of what this owner starts
-	stop  context.CancelFunc
-	tasks sync.WaitGroup
+	inst   browser.Instance
+	root   *cdp.Session
+	look   Look
+	past   Recipes
+	agent  []cdp.Step // what a headless browser elsewhere needs to look like one
+	called string     // what the browser calls itself; empty means not asked yet
+	log    *slog.Logger
+	ctx    context.Context //nolint:containedctx // the lifetime of what this owner starts
+	stop   context.CancelFunc
+	tasks  sync.WaitGroup
 
 	lane       *string // whose news of the guard are ours; nil means all
 	unattended bool    // nobody will answer what a page asks
@@ -112,7 +113,7 @@ func Open(ctx context.Context, inst browser.Instance, opts *Options) (*Tabs, err
 	t.unattended, t.judge, t.onBlock = opts.Unattended, opts.Judge, opts.OnBlock
 	if r, ok := inst.(browser.Roommate); ok {
 		lane := r.Lane()
-		t.lane = &lane
+		t.lane, t.called = &lane, r.Agent()
 	}
 	t.state.open(opts)
 	if t.log == nil {
@@ -164,11 +165,14 @@ func (t *Tabs) dress(ctx context.Context) error {
 	if t.inst.Exclusive() && !t.look.Mobile {
 		return nil
 	}
-	version, err := proto.Call(ctx, t.root, cdpbrowser.GetVersion, proto.Empty{})
-	if err != nil {
-		return fmt.Errorf("ask the browser for its version: %w", err)
+	if t.called == "" {
+		version, err := proto.Call(ctx, t.root, cdpbrowser.GetVersion, proto.Empty{})
+		if err != nil {
+			return fmt.Errorf("ask the browser for its version: %w", err)
+		}
+		t.called = version.UserAgent
 	}
-	t.agent = t.look.agent(version.UserAgent)
+	t.agent = t.look.agent(t.called)
 	return nil
 }
 

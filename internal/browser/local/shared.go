@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	cdpbrowser "github.com/chromedp/cdproto/browser"
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
@@ -28,7 +29,8 @@ const leaveWithin = 5 * time.Second
 // shared is one browser with many contexts. It owns what concerns the whole
 // browser: that everything that opens anywhere is attached before it runs.
 type shared struct {
-	inst *instance
+	inst  *instance
+	agent string // what the browser calls itself
 
 	mu    sync.Mutex
 	rooms map[proto.BrowserContextID]bool // whose tabs look after their own targets
@@ -80,6 +82,11 @@ func (s *shared) open(ctx context.Context) error {
 	if err := root.Setup(ctx, browser.AttachAll()); err != nil {
 		return fmt.Errorf("follow the tabs: %w", err)
 	}
+	version, err := proto.Call(ctx, root, cdpbrowser.GetVersion, proto.Empty{})
+	if err != nil {
+		return fmt.Errorf("ask the browser for its version: %w", err)
+	}
+	s.agent = version.UserAgent
 	return nil
 }
 
@@ -126,7 +133,8 @@ type roommate struct {
 	lane   holder.Lane
 }
 
-func (r *roommate) Lane() string { return r.lane.ID }
+func (r *roommate) Lane() string  { return r.lane.ID }
+func (r *roommate) Agent() string { return r.shared.agent }
 
 // Release does nothing: the connection is everybody's.
 func (r *roommate) Release() error { return nil }
