@@ -1,6 +1,7 @@
 package oneshot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -124,10 +125,6 @@ func (r *Room) attempt(ctx context.Context, address string, look page.Look, read
 	if err := r.open(ctx, at.tab, address); err != nil {
 		return Seen{}, err
 	}
-	nav, err := r.arrive(ctx, at.tab, began)
-	if err != nil {
-		return Seen{}, err
-	}
 	reading, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
 	if len(at.tabs.List()) > 1 {
@@ -136,14 +133,15 @@ func (r *Room) attempt(ctx context.Context, address string, look page.Look, read
 			return Seen{}, err
 		}
 	}
-	if err := read(reading, at.tab); err != nil {
-		return Seen{}, err
+	unread := read(reading, at.tab)
+	if unread != nil && reading.Err() != nil {
+		return Seen{}, unread // it answers nothing, so there is nothing to ask it
 	}
-	// A page may have gone on by itself while it was read.
-	if now, err := r.arrive(ctx, at.tab, began); err != nil {
+	// Only now, as a page may have gone on by itself until it was read. Where it
+	// is tells why it could not be, too.
+	nav, err := r.arrive(ctx, at.tab, began)
+	if err = cmp.Or(err, unread); err != nil {
 		return Seen{}, err
-	} else if now.URL != nav.URL {
-		nav = now
 	}
 	return Seen{Title: nav.Title, FinalURL: nav.URL, StatusCode: nav.Status}, nil
 }
