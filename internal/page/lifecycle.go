@@ -4,9 +4,11 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 )
 
 // lifecycle follows how far the main frame's documents have come.
@@ -108,6 +110,43 @@ func (l *lifecycle) awaitChange(ctx context.Context, since mark, state string) e
 	return l.until(ctx, func() bool {
 		return l.moves != since.moves || l.loader != since.loader && l.reached[state]
 	})
+}
+
+const (
+	// quietWindow is how long the network is quiet before the browser says so.
+	quietWindow = 500 * time.Millisecond
+	// nudgeEvery is how late it may be noticed.
+	nudgeEvery = 20 * time.Millisecond
+)
+
+// nudge has the page notice in time that its network is quiet, until the returned
+// function is called. The browser looks at the clock only when the page has
+// something to do, and a page that is quiet has nothing: left alone it would
+// tell up to two seconds late. One question is under way at a time.
+func (t *Tab) nudge(ctx context.Context, state string) (stop func()) {
+	if quiet, _ := WaitNetwork.lifecycleName(); state != quiet {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		next := time.NewTimer(quietWindow)
+		defer next.Stop()
+		for {
+			select {
+			case <-next.C:
+			case <-ctx.Done():
+				return
+			}
+			_, _ = proto.Call(ctx, t.session, runtime.GetIsolateID, proto.Empty{})
+			next.Reset(nudgeEvery)
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 func (l *lifecycle) until(ctx context.Context, is func() bool) error {

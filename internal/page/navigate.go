@@ -121,6 +121,7 @@ func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(cont
 	}
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {
 		t.free(ctx)
+		defer t.nudge(ctx, state)()
 		return move(ctx, state)
 	})
 	// The guard spoke before the browser did, but what it said may still be on

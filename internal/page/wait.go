@@ -96,6 +96,7 @@ func (o WaitOptions) pageState() (string, bool) {
 
 func (t *Tab) awaitState(ctx context.Context, op, state string, within time.Duration) error {
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {
+		defer t.nudge(ctx, state)()
 		return t.life.await(ctx, t.life.now().loader, state)
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
