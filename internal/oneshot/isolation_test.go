@@ -5,23 +5,30 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	cdpbrowser "github.com/chromedp/cdproto/browser"
+	proto "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/target"
+
 	"tapin/internal/browser/browsertest"
 )
 
 // probe is a page that leaves a mark wherever a page can, says first which
-// marks it has found, and keeps a channel open to whoever else is there.
+// marks it has found, and keeps a channel open to whoever else is there. The
+// icon it finds is the one that the browser does not ask for again.
 const probe = `<title>probe</title><pre>…</pre><script>
 const found = {}
-const look = async (name, fn) => { try { const v = await Promise.race([fn(), new Promise(r => setTimeout(r, 1500, "late"))]); if (v) found[name] = String(v) } catch (e) { } }
+const after = (ms, v) => new Promise(r => setTimeout(r, ms, v))
+const look = async (name, fn, within = 1500) => { try { const v = await Promise.race([fn(), after(within, "late")]); if (v) found[name] = String(v) } catch (e) { } }
 const db = () => new Promise((ok, no) => { const r = indexedDB.open("mark", 1); r.onupgradeneeded = () => r.result.createObjectStore("s"); r.onsuccess = () => ok(r.result); r.onerror = no })
 const read = d => new Promise(ok => { const r = d.transaction("s").objectStore("s").get("k"); r.onsuccess = () => ok(r.result) })
 const channel = new BroadcastChannel("mark")
-channel.onmessage = () => { found.channel = "somebody answered" }
+channel.onmessage = e => { if (e.data == "anybody?") channel.postMessage("somebody"); else found.channel = "somebody answered" }
 channel.postMessage("anybody?");
 (async () => {
   await look("cookie", () => document.cookie)
@@ -38,12 +45,16 @@ channel.postMessage("anybody?");
   await look("permission", async () => { for (const name of ["notifications", "geolocation", "clipboard-read"]) { const p = await navigator.permissions.query({name}); if (p.state == "granted") return name } })
   await look("clipboard", () => navigator.clipboard.readText())
   await look("origin private files", async () => { const d = await navigator.storage.getDirectory(); for await (const [n] of d.entries()) return n })
+  await look("http auth", async () => (await fetch("/auth/known", {cache: "no-store"})).text())
+  await look("favicon", async () => { for (;;) { if (await (await fetch("/icons", {cache: "no-store"})).text() != ICONS) return ""; await after(50) } }, 4000)
   await look("storage bucket", async () => (await navigator.storageBuckets?.keys())?.join())
   document.cookie = "mark=1; max-age=999"; localStorage.mark = 1; sessionStorage.mark = 1; window.name = "mark"
   await look("write", async () => { const d = await db(); d.transaction("s", "readwrite").objectStore("s").put("mark", "k"); (await caches.open("mark")).put("/x", new Response("1"))
     await navigator.serviceWorker.register("/sw.js"); await (await navigator.storage.getDirectory()).getFileHandle("mark", {create: true}); return "" })
+  await look("log in", () => new Promise(r => { const x = new XMLHttpRequest; x.onloadend = () => r(""); x.open("GET", "/auth/login", true, "mark", "mark"); x.send() }))
   await look("copy", async () => { await navigator.clipboard.writeText("mark"); return "" })
-  try { Notification.requestPermission(); navigator.storageBuckets?.open("mark") } catch (e) { }
+  await look("bucket", async () => { await navigator.storageBuckets?.open("mark"); return "" })
+  try { Notification.requestPermission() } catch (e) { }
   document.querySelector("pre").textContent = JSON.stringify(found)
   document.title = "probed"
 })()</script>`
@@ -52,6 +63,7 @@ channel.postMessage("anybody?");
 type probingSite struct {
 	mux    *http.ServeMux
 	visits atomic.Int64
+	icons  atomic.Int64 // how often the icon was asked for
 
 	mu    sync.Mutex
 	conns map[string]string // connection → visit
@@ -73,7 +85,26 @@ func newProbingSite() *probingSite {
 		p.came(r, fmt.Sprint(n))
 		http.SetCookie(w, &http.Cookie{Name: "server", Value: "mark", MaxAge: 999, HttpOnly: true}) //nolint:gosec // a test's
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = fmt.Fprintf(w, `<!doctype html><link rel=icon href="data:,"><script>const SENT = %q, COUNT = "%d"</script>%s`, r.Header.Get("Cookie"), n, probe)
+		_, _ = fmt.Fprintf(w, `<!doctype html><link rel=icon href="/icon.svg"><script>const SENT = %q, COUNT = "%d", ICONS = "%d"</script>%s`, r.Header.Get("Cookie"), n, p.icons.Load(), probe)
+	})
+	p.mux.HandleFunc("/icon.svg", func(w http.ResponseWriter, _ *http.Request) {
+		p.icons.Add(1)
+		w.Header().Set("Content-Type", "image/svg+xml")
+		w.Header().Set("Cache-Control", "max-age=9999, immutable")
+		_, _ = io.WriteString(w, `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16"><rect width="16" height="16"/></svg>`)
+	})
+	p.mux.HandleFunc("/icons", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, p.icons.Load()) })
+	p.mux.HandleFunc("/auth/known", func(w http.ResponseWriter, r *http.Request) {
+		// Never asks: the browser sends what it knows by itself.
+		if name, _, ok := r.BasicAuth(); ok {
+			_, _ = io.WriteString(w, name)
+		}
+	})
+	p.mux.HandleFunc("/auth/login", func(w http.ResponseWriter, r *http.Request) {
+		if _, _, ok := r.BasicAuth(); !ok {
+			w.Header().Set("WWW-Authenticate", `Basic realm="mark"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}
 	})
 	p.mux.HandleFunc("/once", func(w http.ResponseWriter, r *http.Request) {
 		// Whose it is is in the cookie of the visit's own page; the count is that
@@ -106,6 +137,16 @@ func (p *probingSite) visitOf(r *http.Request) string {
 	return fmt.Sprint(p.visits.Load())
 }
 
+// marks are all that the probe can find.
+var marks = []string{
+	"cookie", "server cookie", "localStorage", "sessionStorage", "window.name", "indexedDB", "cache storage", "service worker", "controller",
+	"shared worker", "channel", "http cache", "http auth", "favicon", "permission", "clipboard", "origin private files", "storage bucket",
+}
+
+// TestOneShotsLeaveNothingForEachOther has the probe come three times to one
+// context, where it must find every mark it can leave: that is what lets the rest
+// fail. That context stays open, with all its marks, beside the one-shots that
+// follow, and they find nothing.
 func TestOneShotsLeaveNothingForEachOther(t *testing.T) {
 	t.Parallel()
 	for name, warm := range map[string]int{"cold": 0, "warm": 2} {
@@ -115,22 +156,43 @@ func TestOneShotsLeaveNothingForEachOther(t *testing.T) {
 			site := newProbingSite()
 			w := newWorld(t, site.mux, func(o *Options) { o.Warm = warm })
 			w.Begin()
-			if warm > 0 {
-				browsertest.Eventually(t, answerWithin, "the warm contexts", func() bool { return w.pool.readyNow() == warm })
-			}
-			for range 3 {
-				if found := w.probed(ctx, t); found != "{}" {
-					t.Errorf("one-shots one after the other: %s", found)
+			ready := func() {
+				t.Helper()
+				if warm > 0 {
+					browsertest.Eventually(t, answerWithin, "the warm contexts", func() bool { return w.pool.readyNow() == warm })
 				}
+			}
+			ready()
+			at, err := w.pool.take(ctx, desk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.pool.give(at)
+			found := w.marked(ctx, t, at)
+			for _, mark := range marks {
+				if found[mark] == "" {
+					t.Errorf("the probe does not find its %s: %v", mark, found)
+				}
+			}
+			site.mu.Lock()
+			site.mixed = nil // the context's own visits may share connections
+			site.mu.Unlock()
+			for range 3 {
+				ready()
+				if found := w.probed(ctx, t); len(found) > 0 {
+					t.Errorf("one-shots one after the other: %v", found)
+				}
+			}
+			if got := w.contexts("warm"); (got >= 4) != (warm > 0) {
+				t.Errorf("%v contexts were warm", got)
 			}
 			var wg sync.WaitGroup
 			for range 3 {
 				wg.Go(func() {
-					got := map[string]string{}
-					_ = json.Unmarshal([]byte(w.probed(ctx, t)), &got)
-					delete(got, "http cache") // whose count is whose is not known here
-					if len(got) > 0 {
-						t.Errorf("one-shots side by side: %v", got)
+					found := w.probed(ctx, t)
+					delete(found, "http cache") // whose count is whose is not known here
+					if len(found) > 0 {
+						t.Errorf("one-shots side by side: %v", found)
 					}
 				})
 			}
@@ -144,52 +206,64 @@ func TestOneShotsLeaveNothingForEachOther(t *testing.T) {
 	}
 }
 
-func (w *world) probed(ctx context.Context, t *testing.T) string {
+// marked has the probe come to a context that may do everything: twice in one
+// tab, then in another beside it. It tells all that was found.
+func (w *world) marked(ctx context.Context, t *testing.T, at *place) map[string]string {
+	t.Helper()
+	root, id := at.inst.Conn().Root(), proto.BrowserContextID(at.inst.Ref().Context)
+	for _, name := range []string{"clipboard-read", "clipboard-write", "notifications", "geolocation"} {
+		if _, err := proto.Call(ctx, root, cdpbrowser.SetPermission, cdpbrowser.SetPermissionParams{
+			BrowserContextID: id, Origin: w.site.URL, Setting: cdpbrowser.PermissionSettingGranted,
+			Permission: &cdpbrowser.PermissionDescriptor{Name: name},
+		}); err != nil {
+			t.Fatal(name, err)
+		}
+	}
+	all, tab := map[string]string{}, at.tab
+	for visit := range 3 {
+		if visit == 2 {
+			_, err := proto.Call(ctx, root, target.CreateTarget, target.CreateTargetParams{URL: "about:blank", BrowserContextID: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tab, err = at.tabs.Front(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.open(ctx, tab, w.site.URL+"/probe"); err != nil {
+			t.Fatal(err)
+		}
+		browsertest.Eventually(t, answerWithin, "the probe", func() bool {
+			nav, err := tab.Here(ctx)
+			return err == nil && nav.Title == "probed"
+		})
+		text, _, err := tab.Text(ctx, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		if err := json.Unmarshal([]byte(text), &found); err != nil {
+			t.Fatal(text, err)
+		}
+		maps.Copy(all, found)
+	}
+	return all
+}
+
+func (w *world) probed(ctx context.Context, t *testing.T) map[string]string {
 	t.Helper()
 	got, err := w.Extract(ctx, ExtractCall{Call: w.at("/probe"), Instruction: "selector: pre"})
 	if err != nil {
 		t.Error(err)
-		return "{}"
+		return nil
 	}
 	if got.Title != "probed" {
 		t.Errorf("the page did not come to its end: %q %v", got.Title, got.Content)
 	}
 	text, _ := got.Content.(string)
-	return text
-}
-
-// TestTheProbeFindsWhatASecondVisitWouldFind is what lets the test above fail:
-// the same page finds its marks when it comes back to the same context.
-func TestTheProbeFindsWhatASecondVisitWouldFind(t *testing.T) {
-	t.Parallel()
-	ctx := browsertest.Context(t)
-	site := newProbingSite()
-	w := newWorld(t, site.mux, nil)
-	at, err := w.pool.take(ctx, desk)
-	if err != nil {
-		t.Fatal(err)
+	found := map[string]string{}
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		t.Errorf("the probe said %q", text)
 	}
-	defer w.pool.give(at)
-	found := ""
-	for range 2 {
-		if err := w.open(ctx, at.tab, w.site.URL+"/probe"); err != nil {
-			t.Fatal(err)
-		}
-		browsertest.Eventually(t, answerWithin, "the probe", func() bool {
-			nav, err := at.tab.Here(ctx)
-			return err == nil && nav.Title == "probed"
-		})
-		if found, _, err = at.tab.Text(ctx, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got := map[string]string{}
-	if err := json.Unmarshal([]byte(found), &got); err != nil {
-		t.Fatal(found, err)
-	}
-	for _, mark := range []string{"cookie", "server cookie", "localStorage", "sessionStorage", "window.name", "indexedDB", "cache storage", "service worker", "http cache", "origin private files"} {
-		if got[mark] == "" {
-			t.Errorf("the probe does not find its %s: %v", mark, got)
-		}
-	}
+	return found
 }
