@@ -128,12 +128,19 @@ func (a *app) askedSecret(ctx context.Context, question string) (secret.Text, er
 		a.printf("\n")
 		return secret.New(line), err
 	}
+	a.printf("%s ", question)
+	defer a.printf("\n")
+	text, err := readHidden(ctx, file)
+	return secret.New(strings.TrimSpace(text.Reveal())), err
+}
+
+// readHidden reads a line from a terminal that does not show it. Who leaves with
+// Ctrl-C gets a terminal back that shows what is typed.
+func readHidden(ctx context.Context, file *os.File) (secret.Text, error) {
 	before, err := term.GetState(int(file.Fd()))
 	if err != nil {
 		return secret.Text{}, fault.New(fault.InvalidRequest, "", "nothing could be read from the terminal")
 	}
-	a.printf("%s ", question)
-	defer a.printf("\n")
 	type said struct {
 		text secret.Text
 		err  error
@@ -141,14 +148,16 @@ func (a *app) askedSecret(ctx context.Context, question string) (secret.Text, er
 	heard := make(chan said, 1)
 	go func() {
 		typed, err := term.ReadPassword(int(file.Fd()))
-		heard <- said{secret.New(strings.TrimSpace(string(typed))), err}
+		heard <- said{secret.New(string(typed)), err}
 	}()
 	select {
 	case s := <-heard:
+		if s.err != nil {
+			s.err = fault.New(fault.InvalidRequest, "", "nothing could be read from the terminal")
+		}
 		return s.text, s.err
 	case <-ctx.Done():
-		// The read is left behind, but not a terminal that shows nothing.
-		_ = term.Restore(int(file.Fd()), before)
-		return secret.Text{}, ctx.Err()
+		_ = term.Restore(int(file.Fd()), before) // the read itself is left behind
+		return secret.Text{}, exit(interrupted)
 	}
 }

@@ -67,7 +67,7 @@ func (a *app) contextExport(ctx context.Context, name string, o exportOptions) e
 	req := api.ExportRequest{Origin: o.origin, IncludeStorage: &storage, Sealed: &sealed, Recipients: o.recipients}
 	if o.withPassphrase {
 		var err error
-		if req.Passphrase, err = a.secrets().ask("Passphrase"); err != nil {
+		if req.Passphrase, err = a.secrets().ask(ctx, "Passphrase"); err != nil {
 			return err
 		}
 	}
@@ -143,7 +143,7 @@ standard input.`,
 				return err
 			}
 			if withPassphrase {
-				if req.Passphrase, err = a.secrets().ask("Passphrase"); err != nil {
+				if req.Passphrase, err = a.secrets().ask(cmd.Context(), "Passphrase"); err != nil {
 					return err
 				}
 			}

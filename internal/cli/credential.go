@@ -71,7 +71,7 @@ secret, or an otpauth:// address.`,
 			if totp {
 				what = "Secret of the one-time codes of " + args[0]
 			}
-			value, err := a.secrets().rest(what)
+			value, err := a.secrets().rest(cmd.Context(), what)
 			if err != nil {
 				return err
 			}

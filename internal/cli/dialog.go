@@ -28,7 +28,7 @@ answer to a prompt; a TEXT of - is read from standard input.`,
 				req.Text = secret.New(args[1])
 				if args[1] == "-" {
 					var err error
-					if req.Text, err = a.secrets().ask("Text"); err != nil {
+					if req.Text, err = a.secrets().ask(cmd.Context(), "Text"); err != nil {
 						return err
 					}
 				}
@@ -76,7 +76,7 @@ showing it.`,
 		Example: "  tapin auth ada",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			password, err := a.secrets().ask("Password")
+			password, err := a.secrets().ask(cmd.Context(), "Password")
 			if err != nil {
 				return err
 			}

@@ -33,15 +33,11 @@ func (a *app) secrets() *secrets {
 }
 
 // ask reads one secret: at a terminal without showing it, else a line.
-func (s *secrets) ask(what string) (secret.Text, error) {
+func (s *secrets) ask(ctx context.Context, what string) (secret.Text, error) {
 	if file, ok := s.terminal(); ok {
 		s.app.errorf("%s: ", clean(what))
-		typed, err := term.ReadPassword(int(file.Fd()))
-		s.app.errorf("\n")
-		if err != nil {
-			return secret.Text{}, fault.New(fault.InvalidRequest, "", "nothing could be read from the terminal")
-		}
-		return secret.New(string(typed)), nil
+		defer s.app.errorf("\n")
+		return readHidden(ctx, file)
 	}
 	line, err := s.lines.ReadString('\n')
 	if err != nil && (!errors.Is(err, io.EOF) || line == "") {
@@ -52,9 +48,9 @@ func (s *secrets) ask(what string) (secret.Text, error) {
 }
 
 // rest reads everything there is, or asks at a terminal.
-func (s *secrets) rest(what string) (secret.Text, error) {
+func (s *secrets) rest(ctx context.Context, what string) (secret.Text, error) {
 	if _, ok := s.terminal(); ok {
-		return s.ask(what)
+		return s.ask(ctx, what)
 	}
 	raw, err := io.ReadAll(s.lines)
 	if err != nil {
@@ -101,7 +97,7 @@ the one that has the focus. What was typed is in no answer, log or journal.
 			}
 			req.Text, req.Look = secret.New(args[0]), noPicture()
 			if args[0] == "-" {
-				if req.Text, err = a.secrets().rest("Text"); err != nil {
+				if req.Text, err = a.secrets().rest(cmd.Context(), "Text"); err != nil {
 					return err
 				}
 			}
@@ -150,7 +146,7 @@ processes.`,
 				}
 				text := secret.New(value)
 				if value == "-" {
-					if text, err = hidden.ask(name); err != nil {
+					if text, err = hidden.ask(cmd.Context(), name); err != nil {
 						return err
 					}
 				}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -79,6 +80,7 @@ func TestWatchIsAScreenThatLeavesTheTerminalAsItWas(t *testing.T) {
 	d.says("hand-off", "handoff", "start", "login", "Please log in")
 	await("the hand-off", has("● login"))
 	await("who drives", has("a person drives"))
+	d.says("hof_", "__complete", "handoff", "finish", "") // and shells offer it
 	// Another size is another frame, from the first row.
 	frames := strings.Count(shown.String(), "\x1b[2J")
 	resize(t, tty, 40, 12)
@@ -102,5 +104,38 @@ func TestWatchIsAScreenThatLeavesTheTerminalAsItWas(t *testing.T) {
 	await("the end of the screen", has(leaveScreen))
 	if !term.IsTerminal(int(tty.Fd())) || bytes.Contains([]byte(shown.String()), []byte("\n")) {
 		t.Error("a frame has a line break in it, which scrolls")
+	}
+}
+
+func TestCtrlCAtAPasswordGivesTheTerminalBack(t *testing.T) {
+	t.Parallel()
+	tty, seat := openTerminal(t, 80, 24)
+	before, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := &watched{}
+	go func() { _, _ = io.Copy(shown, seat) }()
+	ctx, ctrlC := context.WithCancel(t.Context())
+	w := newWorld(t, "credential", "set", "example.com")
+	w.Stdin, w.Stdout, w.Stderr = tty, tty, tty
+	w.IsTerminal = func(w io.Writer) bool { return w == tty }
+	ended := make(chan int, 1)
+	go func() { ended <- Main(ctx, w.Env) }()
+	hidden := func() bool {
+		now, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
+		return err == nil && now.Lflag&unix.ECHO == 0
+	}
+	for until := time.Now().Add(30 * time.Second); !hidden(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("it does not ask: %q", shown)
+		}
+	}
+	ctrlC()
+	if code := <-ended; code != interrupted {
+		t.Errorf("it ended with %d", code)
+	}
+	if after, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS); err != nil || *after != *before {
+		t.Errorf("the terminal is not as it was: %v", err)
 	}
 }
