@@ -27,7 +27,7 @@ down: build ## end a running tapin
 
 build: go ## build the static binary, bin/tapin
 	@echo "build: bin/tapin $(VERSION)"
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tapin ./cmd/tapin
+	@CGO_ENABLED=0 scripts/build.sh $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tapin ./cmd/tapin
 
 setup: go ## make sure that Go and a browser are there
 	@scripts/setup.sh
