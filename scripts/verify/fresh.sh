@@ -178,7 +178,7 @@ from_clone() {
 	questions=$(grep -c -E '\[[yY]/[nN]\]|\? *$|[Pp]assword( for|:)' "$work/screen" || true)
 	ok "the browser was installed by: $(grep install "$work/installed" | head -n 1)"
 	ok "clone $((cloned - began)) s, make up until ready $((ready - cloned)) s, open and hand over $((handed - ready)) s"
-	ok "together $((handed - began)) s, $questions questions, 5 commands: git clone, make up, open, handoff start, and done"
+	ok "together $((handed - began)) s, $questions questions; what was typed: git clone, make up, a session, handoff start"
 }
 
 get_stuck() {
@@ -279,7 +279,7 @@ CASE
 		works tapin down
 		nothing_left
 	done
-	ok 'it is said, and nothing runs on'
+	ok 'it is said, and tapin down leaves nothing behind'
 
 	title 'Broken settings'
 	place broken
