@@ -43,10 +43,7 @@ git archive HEAD | tar -x -C "$work/elsewhere"
 build . "$("$go" env GOHOSTOS)" "$("$go" env GOHOSTARCH)" "$work/tapin"
 mkdir -p "$work/share/completions"
 for shell in bash zsh fish; do "$work/tapin" completion $shell >"$work/share/completions/tapin.$shell"; done
-if "$work/tapin" help man >/dev/null 2>&1; then
-	mkdir -p "$work/share/man"
-	"$work/tapin" man "$work/share/man" >/dev/null
-fi
+"$work/tapin" man --into "$work/share/man1" >/dev/null
 "$go" run ./scripts/licenses >"$work/share/THIRD-PARTY-LICENSES.txt"
 say "licences of $(grep -c '^=== ' "$work/share/THIRD-PARTY-LICENSES.txt") modules"
 

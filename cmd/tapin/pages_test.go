@@ -191,7 +191,7 @@ func wrongCommand(words []string) string {
 				return "it has no flag " + flag[2]
 			}
 		}
-		if under := strings.Contains(help, "\nAvailable Commands:\n"); under && len(words) > n && regexp.MustCompile(`^[a-z-]+$`).MatchString(words[n]) && !strings.HasPrefix(words[n], "-") {
+		if under := strings.Contains(help, "\nCommands\n"); under && len(words) > n && regexp.MustCompile(`^[a-z-]+$`).MatchString(words[n]) && !strings.HasPrefix(words[n], "-") {
 			return "there is no " + words[n] + " under it"
 		}
 		return ""

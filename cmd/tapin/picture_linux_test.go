@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // pictured is what the README shows of the terminal: the agent's side of a
@@ -73,6 +72,9 @@ func TestATerminalIsDrawnAsItLooked(t *testing.T) {
 			t.Errorf("%s is not in %s", want, got)
 		}
 	}
+	if long := drawTerminal(strings.Repeat("x", columns+1)); strings.Count(long, "<text") != 2 {
+		t.Errorf("a long line does not go on in the next row: %s", long)
+	}
 	if strings.Contains(got, "waiting") || strings.Contains(got, "\x1b") {
 		t.Errorf("what was written over is still there: %s", got)
 	}
@@ -83,40 +85,50 @@ var (
 	styles   = map[string]string{"1": "bold", "2": "dim", "31": "red", "32": "green", "33": "yellow", "36": "cyan"}
 )
 
+// columns is how wide the drawn terminal is; longer lines go on in the next row.
+const columns = 100
+
 // drawTerminal draws what a terminal shows after a text, line under line.
 func drawTerminal(text string) string {
 	const em, line, margin = 8.43, 20, 18 // of 14 pixels of a fixed-width face
-	rows := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	widest := 0
 	var body strings.Builder
-	for i, row := range rows {
+	rows := 0
+	begin := func() {
+		fmt.Fprintf(&body, `<text x="%d" y="%d">`, margin, 40+margin+rows*line)
+		rows++
+	}
+	for row := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		// A carriage return begins the line anew, unless it ends it.
 		row = strings.TrimSuffix(row, "\r")
 		row = row[strings.LastIndex(row, "\r")+1:]
-		fmt.Fprintf(&body, `<text x="%d" y="%d">`, margin, 40+margin+i*line)
-		class, rest, width := "", row, 0
-		for rest != "" {
-			at := steering.FindStringSubmatchIndex(rest)
-			part := rest
-			if at != nil {
-				part = rest[:at[0]]
+		begin()
+		class, width := "", 0
+		for row != "" {
+			part, code := row, []int(nil)
+			if code = steering.FindStringSubmatchIndex(row); code != nil {
+				part = row[:code[0]]
 			}
-			if part != "" {
-				fmt.Fprintf(&body, `<tspan class="%s">%s</tspan>`, class, html.EscapeString(part))
-				width += utf8.RuneCountInString(part)
+			for letters := []rune(part); len(letters) > 0; {
+				n := min(len(letters), columns-width)
+				fmt.Fprintf(&body, `<tspan class="%s">%s</tspan>`, class, html.EscapeString(string(letters[:n])))
+				letters, width = letters[n:], width+n
+				if width == columns && len(letters) > 0 {
+					body.WriteString("</text>\n")
+					begin()
+					width = 0
+				}
 			}
-			if at == nil {
+			if code == nil {
 				break
 			}
-			if rest[at[4]:at[5]] == "m" {
-				class = styles[rest[at[2]:at[3]]]
+			if row[code[4]:code[5]] == "m" {
+				class = styles[row[code[2]:code[3]]]
 			}
-			rest = rest[at[1]:]
+			row = row[code[1]:]
 		}
-		widest = max(widest, width)
 		body.WriteString("</text>\n")
 	}
-	w, h := int(float64(max(widest, 60))*em)+2*margin, 40+margin+len(rows)*line+margin/2
+	w, h := int(columns*em)+2*margin, 40+margin+rows*line+margin/2
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d" role="img" aria-label="A hand-off in the terminal">
 <style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace;fill:#d7dde5;white-space:pre}.bold{font-weight:600;fill:#fff}.dim{fill:#8b95a5}.red{fill:#ff7b72}.green{fill:#56d364}.yellow{fill:#e3b341}.cyan{fill:#76e3ea}</style>
 <rect width="%[1]d" height="%[2]d" rx="10" fill="#14181f"/>
