@@ -54,7 +54,11 @@ for target in $targets; do
 	build . "$os" "$arch" "$work/one"
 	# A cache of its own: what the first build left there would prove nothing.
 	GOCACHE=$work/cache build "$work/elsewhere" "$os" "$arch" "$work/two"
-	cmp "$work/one" "$work/two" || fail "$target: two folders, two programs"
+	if ! cmp "$work/one" "$work/two"; then
+		mkdir -p "$out/differ" && cp "$work/one" "$work/two" "$out/differ/"
+		ls -l "$out/differ" >&2
+		fail "$target: two folders, two programs; both are in bin/release/differ"
+	fi
 	if LC_ALL=C grep -aqF "$PWD/" "$work/one"; then fail "$target: the program names the folder it was built in"; fi
 
 	mkdir -p "$work/$name"
