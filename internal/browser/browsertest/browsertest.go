@@ -11,17 +11,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
 	"tapin/internal/browser"
 	"tapin/internal/browser/local/holder"
+	"tapin/internal/browser/phone"
 	"tapin/internal/cdp"
 	"tapin/internal/egress"
 )
@@ -127,21 +126,7 @@ func (tab Tab) Eval(ctx context.Context, t *testing.T, script string) string {
 
 // TryEval is Eval for scripts that may fail.
 func (tab Tab) TryEval(ctx context.Context, script string) (string, error) {
-	yes := true
-	got, err := proto.Call(ctx, tab.Session, runtime.Evaluate, runtime.EvaluateParams{
-		Expression: "Promise.resolve(" + script + ").then(String)", AwaitPromise: &yes, ReturnByValue: &yes, UserGesture: &yes,
-	})
-	if err != nil {
-		return "", err
-	}
-	if got.ExceptionDetails != nil {
-		return "", fmt.Errorf("the page threw: %s", got.ExceptionDetails.Text)
-	}
-	text, err := strconv.Unquote(string(got.Result.Value))
-	if err != nil {
-		return string(got.Result.Value), nil
-	}
-	return text, nil
+	return (&phone.Phone{Session: tab.Session}).See(ctx, script)
 }
 
 // Eventually waits for a condition that no event announces.

@@ -3,17 +3,16 @@ package browsertest
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/target"
 
+	"tapin/internal/browser/phone"
 	"tapin/internal/cdp"
 	"tapin/internal/secret"
 )
@@ -28,18 +27,19 @@ type Network struct {
 // Cellular is a phone in a shop: not fast, not dead.
 var Cellular = Network{Latency: 60 * time.Millisecond, Down: 400_000, Up: 120_000}
 
-// Phone is a real Chromium that behaves as a phone does: a small and sharp
-// screen, fingers, a network that is not the machine's own. What a person would
-// do is done by touch and key events alone; scripts only look.
+// Phone is a phone room's phone for a test: what it cannot do fails the test.
 type Phone struct {
 	Tab
 	t    *testing.T
 	ctx  context.Context //nolint:containedctx // of one test
-	conn *cdp.Conn
+	hand *phone.Phone
 
 	mu    sync.Mutex
 	files []string // what its file dialog answers next
 }
+
+// Point is a place on the glass.
+type Point = phone.Point
 
 // NewPhone starts one. Everything ends with the test.
 func NewPhone(ctx context.Context, t *testing.T, net Network) *Phone {
@@ -48,26 +48,17 @@ func NewPhone(ctx context.Context, t *testing.T, net Network) *Phone {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Phone{t: t, ctx: ctx, conn: cdp.New(transport, nil)}
-	p.conn.Dispatch()
-	t.Cleanup(func() { _ = p.conn.Close() })
-	made, err := proto.Call(ctx, p.conn.Root(), target.CreateTarget, target.CreateTargetParams{URL: "about:blank"})
+	conn := cdp.New(transport, nil)
+	conn.Dispatch()
+	t.Cleanup(func() { _ = conn.Close() })
+	hand, err := phone.New(ctx, conn, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	flat := true
-	at, err := proto.Call(ctx, p.conn.Root(), target.AttachToTarget, target.AttachToTargetParams{TargetID: made.TargetID, Flatten: &flat})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Tab = Tab{Session: p.conn.Session(at.SessionID), Target: made.TargetID}
-	p.do("Page.enable", nil)
-	p.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": 390, "height": 844, "deviceScaleFactor": 3, "mobile": true})
-	p.do("Emulation.setTouchEmulationEnabled", map[string]any{"enabled": true, "maxTouchPoints": 5})
-	p.do("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true})
+	p := &Phone{Tab: Tab{Session: hand.Session, Target: hand.Target}, t: t, ctx: ctx, hand: hand}
 	p.do("Page.setInterceptFileChooserDialog", map[string]any{"enabled": true})
 	if net != (Network{}) {
-		p.do("Network.enable", nil)
+		p.do("Network.enable", map[string]any{})
 		p.do("Network.emulateNetworkConditions", map[string]any{
 			"offline": false, "latency": net.Latency.Milliseconds(), "downloadThroughput": net.Down, "uploadThroughput": net.Up, "connectionType": "cellular4g",
 		})
@@ -91,12 +82,14 @@ func (p *Phone) choose(e chooserOpened) {
 	_ = p.Session.Send(p.ctx, "DOM.setFileInputFiles", map[string]any{"files": files, "backendNodeId": e.BackendNodeID})
 }
 
-func (p *Phone) do(method string, params any) {
+func (p *Phone) do(method string, params map[string]any) {
 	p.t.Helper()
-	if params == nil {
-		params = struct{}{}
-	}
-	if err := p.Session.Call(p.ctx, method, params, nil); err != nil {
+	p.must(p.hand.Do(p.ctx, method, params))
+}
+
+func (p *Phone) must(err error) {
+	p.t.Helper()
+	if err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -104,7 +97,7 @@ func (p *Phone) do(method string, params any) {
 // Open goes to an address, as a tap on a link does.
 func (p *Phone) Open(url string) {
 	p.t.Helper()
-	p.do("Page.navigate", map[string]any{"url": url})
+	p.must(p.hand.Open(p.ctx, url))
 }
 
 // Reload loads the page again.
@@ -122,27 +115,15 @@ func (p *Phone) See(script string) string {
 // Until waits until a script that only looks is true.
 func (p *Phone) Until(what, script string) {
 	p.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	said := ""
-	for time.Now().Before(deadline) && p.ctx.Err() == nil {
-		got, err := p.TryEval(p.ctx, `new Promise(done => {
-			const end = performance.now() + 500
-			const look = () => {
-				let is; try { is = Boolean(`+script+`) } catch (e) { is = false }
-				if (is || performance.now() > end) return done(is)
-				setTimeout(look, 10)
-			}
-			look()
-		})`)
-		if got == "true" {
-			return
-		}
-		if err != nil {
-			said = err.Error() // the page is on its way
-			time.Sleep(20 * time.Millisecond)
-		}
+	p.saw(p.hand.Until(p.ctx, what, script))
+}
+
+// saw fails the test if something was not seen, and says what there was instead.
+func (p *Phone) saw(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatalf("%v (%v); it shows %s; %s", err, errors.Unwrap(err), p.Words(), p.geometry())
 	}
-	p.t.Fatalf("the phone never saw: %s (%s); it shows %s; %s", what, said, p.Words(), p.geometry())
 }
 
 // geometry is where things are, for whoever has to find out what went wrong.
@@ -160,109 +141,54 @@ func (p *Phone) Words() string {
 	return said
 }
 
-// Point is a place on the glass.
-type Point struct{ X, Y float64 }
-
-// Where is the middle of an element, once a finger there would touch it. A finger
-// comes down some time after the eye has looked, so that what is still on its way,
-// with the sheet that it lies in for instance, is waited for.
+// Where is the middle of an element, once a finger there would touch it.
 func (p *Phone) Where(selector string) Point {
 	p.t.Helper()
-	quoted := strconv.Quote(selector)
-	p.Until("something at rest to touch at "+selector, `(() => {
-		const el = document.querySelector(`+quoted+`)
-		if (!el) return false
-		for (let moved = el; moved; moved = moved.parentElement) {
-			if (moved.getAnimations().some(a => a.playState === "running" && a.effect.getComputedTiming().iterations !== Infinity)) return false
-		}
-		const r = el.getBoundingClientRect(), hit = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2)
-		return r.width > 0 && el.contains(hit)
-	})()`)
-	var at [2]float64
-	p.read(`JSON.stringify((r => [r.x + r.width / 2, r.y + r.height / 2])(document.querySelector(`+quoted+`).getBoundingClientRect()))`, &at)
-	return Point{at[0], at[1]}
-}
-
-func (p *Phone) read(script string, into any) {
-	p.t.Helper()
-	if err := json.Unmarshal([]byte(p.See(script)), into); err != nil {
-		p.t.Fatal(err)
-	}
+	at, err := p.hand.Where(p.ctx, selector)
+	p.saw(err)
+	return at
 }
 
 // Tap touches an element with a finger.
 func (p *Phone) Tap(selector string) {
 	p.t.Helper()
-	p.TapAt(p.Where(selector))
+	p.saw(p.hand.Tap(p.ctx, selector))
 }
 
 // TapAt touches a place on the glass.
 func (p *Phone) TapAt(at Point) {
 	p.t.Helper()
-	p.touch("touchStart", at)
-	p.touch("touchEnd")
+	p.must(p.hand.TapAt(p.ctx, at))
 }
 
 // Hold keeps a finger on an element until something is so.
 func (p *Phone) Hold(selector, until string) {
 	p.t.Helper()
-	p.touch("touchStart", p.Where(selector))
-	p.Until(until+" under the finger", until)
-	p.touch("touchEnd")
+	p.saw(p.hand.Hold(p.ctx, selector, until))
 }
 
 // Drag moves fingers together, all by the same way.
 func (p *Phone) Drag(dx, dy float64, fingers ...Point) {
 	p.t.Helper()
-	p.touch("touchStart", fingers...)
-	const steps = 8
-	for i := 1; i <= steps; i++ {
-		moved := make([]Point, len(fingers))
-		for j, f := range fingers {
-			moved[j] = Point{f.X + dx*float64(i)/steps, f.Y + dy*float64(i)/steps}
-		}
-		p.touch("touchMove", moved...)
-	}
-	p.touch("touchEnd")
-}
-
-func (p *Phone) touch(kind string, fingers ...Point) {
-	p.t.Helper()
-	points := []map[string]any{}
-	for i, f := range fingers {
-		points = append(points, map[string]any{"x": f.X, "y": f.Y, "id": i})
-	}
-	p.do("Input.dispatchTouchEvent", map[string]any{"type": kind, "touchPoints": points})
+	p.must(p.hand.Drag(p.ctx, dx, dy, fingers...))
 }
 
 // Type strikes the keys of a text, one after the other.
 func (p *Phone) Type(text string) {
 	p.t.Helper()
-	for _, c := range text {
-		p.Strike(string(c), string(c), 0)
-	}
+	p.must(p.hand.Type(p.ctx, text))
 }
 
 // Key strikes one that writes nothing by itself.
 func (p *Phone) Key(name string) {
 	p.t.Helper()
-	codes := map[string]int{"Enter": 13, "Tab": 9, "Backspace": 8, "ArrowDown": 40, "ArrowUp": 38, "ArrowLeft": 37, "ArrowRight": 39, "Escape": 27}
-	text := ""
-	if name == "Enter" {
-		text = "\r"
-	}
-	p.Strike(name, text, codes[name])
+	p.must(p.hand.Key(p.ctx, name))
 }
 
 // Strike strikes a key by its name, the text it writes and its number.
 func (p *Phone) Strike(key, text string, code int) {
 	p.t.Helper()
-	down := map[string]any{"type": "rawKeyDown", "key": key, "windowsVirtualKeyCode": code}
-	if text != "" {
-		down["type"], down["text"] = "keyDown", text
-	}
-	p.do("Input.dispatchKeyEvent", down)
-	p.do("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key, "windowsVirtualKeyCode": code})
+	p.must(p.hand.Strike(p.ctx, key, text, code))
 }
 
 // Insert puts in a text whole, as a paste, a suggestion or the choice of an emoji does.
