@@ -121,9 +121,10 @@ func (p *Phone) Until(what, script string) {
 // saw fails the test if something was not seen, and says what there was instead.
 func (p *Phone) saw(err error) {
 	p.t.Helper()
-	if err != nil {
-		p.t.Fatalf("%v (%v); it shows %s; %s", err, errors.Unwrap(err), p.Words(), p.geometry())
+	if missed, ok := errors.AsType[*phone.Missed](err); ok {
+		p.t.Fatalf("%v (%v); it shows %s; %s", missed, missed.Err, p.Words(), p.geometry())
 	}
+	p.must(err)
 }
 
 // geometry is where things are, for whoever has to find out what went wrong.
@@ -224,7 +225,9 @@ func (p *Phone) Give(files ...string) {
 // for whoever has to find out what went wrong.
 func (p *Phone) Photograph(path string) {
 	p.t.Helper()
-	var shot struct{ Data string }
+	var shot struct {
+		Data string `json:"data"`
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), 5*time.Second) // also after the test's own end
 	defer cancel()
 	said, err := p.TryEval(ctx, `document.body.innerText.replace(/\s+/g, " ") + " | " + [...document.querySelectorAll("#fields > *")].map(f =>

@@ -111,7 +111,6 @@ type Missed struct {
 }
 
 func (m *Missed) Error() string { return "the phone never saw: " + m.What }
-func (m *Missed) Unwrap() error { return m.Err }
 
 // Until waits until a script that only looks is true.
 func (p *Phone) Until(ctx context.Context, what, script string) error {
