@@ -122,6 +122,22 @@ func (v *Vault) chooseKey(ctx context.Context, home *store.Home, log *slog.Logge
 	return home.Create(keyFile, []byte(v.identity.String()+"\n"))
 }
 
+// KeepKeyInFile has the vault of a home keep its key in a file there, and never
+// ask a keychain for it: what is sealed there is worth no more than its home.
+// A home whose key is somewhere already is left as it is.
+func KeepKeyInFile(home *store.Home) error {
+	for _, file := range []string{sourceFile, keyFile} {
+		if there, err := home.Exists(file); err != nil || there {
+			return err
+		}
+	}
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		return fmt.Errorf("make a key: %w", err)
+	}
+	return home.Create(keyFile, []byte(identity.String()+"\n"))
+}
+
 func (v *Vault) keyFromKeychain(ctx context.Context) (*age.X25519Identity, error) {
 	key, err := v.keys.get(ctx, keyService)
 	if errors.Is(err, errUnavailable) {
