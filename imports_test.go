@@ -45,7 +45,7 @@ var floors = []layer{
 	{"doors", false, []string{
 		"internal/apiserver", "internal/mcpserver", "internal/liveview", "internal/console", "internal/chat/...",
 	}},
-	{"roots", false, []string{"internal/daemon", "internal/sidecar"}},
+	{"roots", false, []string{"internal/daemon", "internal/sidecar", "internal/demo"}},
 	{"cli", false, []string{"internal/cli"}},
 	{"cmd", false, []string{"cmd/tapin"}},
 	{"bench", true, []string{"bench/..."}},

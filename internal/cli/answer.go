@@ -38,6 +38,16 @@ func (a *app) object(ok bool, parts ...any) error {
 	return nil
 }
 
+// plainObject prints one JSON object as it is: a line of something that goes on.
+func (a *app) plainObject(v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	a.printf("%s\n", raw)
+	return nil
+}
+
 // fail tells of an error and returns its exit code.
 func (a *app) fail(err error) int {
 	f := fault.Of(err)

@@ -73,6 +73,7 @@ type app struct {
 	set     []string
 	handed  bool // further settings stand on standard input
 	verbose bool
+	noChat  bool // nobody is written to, whatever bot there is
 
 	lines     *bufio.Reader // what a person says
 	questions int           // how many they were asked
@@ -112,7 +113,7 @@ func (a *app) root() *cobra.Command {
 	complete(root, "set", settingNames)
 
 	chapters := []chapter{
-		{"Run", []*cobra.Command{a.upCommand(), a.downCommand(), a.setupCommand(), a.sidecarCommand()}},
+		{"Run", []*cobra.Command{a.upCommand(), a.downCommand(), a.demoCommand(), a.setupCommand(), a.sidecarCommand()}},
 		{"Drive the browser", []*cobra.Command{
 			a.openCommand(), a.screenshotCommand(), a.shotCommand(), a.statusCommand(),
 			a.backCommand(), a.forwardCommand(), a.reloadCommand(), a.stopCommand(),
@@ -124,7 +125,7 @@ func (a *app) root() *cobra.Command {
 			a.tabCommand(), a.dialogCommand(), a.permissionCommand(), a.authCommand(),
 		}},
 		{"Ask a person", []*cobra.Command{a.consoleCommand(), a.handoffCommand(), a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.policyCommand(), a.linkCommand(), a.deviceCommand(), a.runsCommand(), a.todosCommand()}},
-		{"Saved logins", []*cobra.Command{a.contextCommand(), a.credentialCommand()}},
+		{"Saved logins", []*cobra.Command{a.loginCommand(), a.contextCommand(), a.credentialCommand()}},
 		{"Give it to an agent", []*cobra.Command{a.mcpCommand(), a.skillCommand()}},
 		{"See what happens", []*cobra.Command{a.watchCommand(), a.journalCommand(), a.statsCommand(), a.usageCommand(), a.logsCommand()}},
 		{"Look after it", []*cobra.Command{a.pairCommand(), a.ownersCommand(), a.tokenCommand(), a.cleanupCommand(), a.serviceCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand(), a.manCommand()}},

@@ -162,11 +162,15 @@ func (s *screen) drive(control string) {
 
 func (s *screen) next() {
 	p := s.app.paint(s.app.env.Stdout)
-	lines := [][2]string{
+	lines := [][2]string{}
+	if s.first {
+		lines = append(lines, [2]string{s.app.command("demo"), "new here? a shop, an agent, and you, in two minutes"})
+	}
+	lines = append(lines, [][2]string{
 		{s.app.command("status"), "what the browser shows"},
 		{s.app.command("doctor"), "whether anything is amiss"},
 		{s.app.command("--help"), "everything else"},
-	}
+	}...)
 	width := 0
 	for _, l := range lines {
 		width = max(width, utf8.RuneCountInString(l[0]))

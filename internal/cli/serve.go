@@ -115,9 +115,11 @@ func (a *app) runDaemon(ctx context.Context, home *store.Home, cfg *config.Confi
 		return err
 	}
 	leash := []string{command[0], "leash"}
-	people, err := a.telegram(ctx, home, cfg)
-	if err != nil {
-		return err
+	var people *daemon.Telegram
+	if !a.noChat {
+		if people, err = a.telegram(ctx, home, cfg); err != nil {
+			return err
+		}
 	}
 	return daemon.Run(ctx, daemon.Options{
 		Telegram: people,

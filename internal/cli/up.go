@@ -11,6 +11,7 @@ import (
 	"tapin/internal/config"
 	"tapin/internal/daemon"
 	"tapin/internal/fault"
+	"tapin/internal/sidecar"
 	"tapin/internal/store"
 )
 
@@ -52,7 +53,11 @@ func (a *app) up(ctx context.Context, o upOptions) error {
 		return err
 	}
 	defer func() { _ = home.Close() }()
-	s := &screen{app: a, home: home, config: cfg, options: o, checked: func() {}}
+	used, err := home.Exists(sidecar.AgentTokenFile)
+	if err != nil {
+		return err
+	}
+	s := &screen{app: a, home: home, config: cfg, options: o, checked: func() {}, first: !used}
 	s.lookForBrowser()
 	if !o.noCheck {
 		// From before the sidecar serves until the check is over. Whoever else
@@ -184,6 +189,7 @@ type screen struct {
 	found   chan foundBrowser
 	checked func() // lets other commands at the browser
 	began   time.Time
+	first   bool         // tapin has never run under this home
 	shown   daemon.Stand // of the way from a phone, as the screen says it
 }
 
