@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -21,25 +23,65 @@ import (
 // Nor are they there in another form.
 func (k *talk) absent(words ...string) {
 	k.t.Helper()
+	places := k.places()
+	for _, found := range sightings(places, words...) {
+		k.t.Error(found)
+	}
+	if len(places) < 30 {
+		k.t.Errorf("only %d places were looked at", len(places))
+	}
+}
+
+// sightings are where any of the words is, and in which form.
+func sightings(places map[string]string, words ...string) (found []string) {
+	for _, w := range words {
+		for form, text := range forms(w) {
+			for place, all := range places {
+				if strings.Contains(all, text) {
+					found = append(found, fmt.Sprintf("%s is in %s, %s", w, place, form))
+				}
+			}
+		}
+	}
+	return found
+}
+
+// places are everything that tapin keeps or tells, by where it is.
+func (k *talk) places() map[string]string {
+	k.t.Helper()
 	places := map[string]string{"the updates": k.bot.Pending()}
 	for _, m := range k.bot.Chat(theOwner) {
 		places[fmt.Sprintf("message %d", m.ID)] = m.Text
+		places[fmt.Sprintf("the picture of message %d", m.ID)] = string(m.Photo)
 	}
 	for _, who := range []string{"agent", "owner"} {
-		for _, path := range []string{"/journal?recent=1000", "/handoffs", "/inbox", "/todos", "/session/status", "/sessions", "/contexts"} {
+		for _, path := range []string{"/journal?recent=1000", "/handoffs", "/approvals", "/task-runs", "/inbox", "/todos", "/session/status", "/sessions", "/contexts", "/openapi.json"} {
 			raw, err := json.Marshal(k.must(who, "GET", path, nil).body)
 			if err != nil {
 				k.t.Fatal(err)
 			}
 			places[who+" "+path] = string(raw)
 		}
+		metrics := k.stream(who, "/metrics")
+		raw, err := io.ReadAll(metrics.Body)
+		_ = metrics.Body.Close()
+		if err != nil || !bytes.Contains(raw, []byte("# TYPE")) {
+			k.t.Errorf("the metrics are %.100q, %v", raw, err)
+		}
+		places[who+" /metrics"] = string(raw)
 		events := k.events(who)
 		if !strings.Contains(events, "handoff.started") {
 			k.t.Errorf("the %s hears of nothing: %.200q", who, events)
 		}
 		places[who+" /events"] = events
 	}
-	_ = filepath.WalkDir(k.home, func(path string, d fs.DirEntry, err error) error {
+	kept(k.home, places)
+	return places
+}
+
+// kept are the files of a home, by their names.
+func kept(home string, places map[string]string) {
+	_ = filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && d.Name() == "run" {
 			return fs.SkipDir // the browser's own
 		}
@@ -49,18 +91,23 @@ func (k *talk) absent(words ...string) {
 		}
 		return nil
 	})
-	for _, w := range words {
-		for form, text := range forms(w) {
-			for place, all := range places {
-				if strings.Contains(all, text) {
-					k.t.Errorf("%s is in %s, %s", w, place, form)
-				}
-			}
+}
+
+// listed are the command lines and environments of the processes of a home, as
+// every program of this user can read them.
+func listed(home string, places map[string]string) (processes int) {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, line := range lines {
+		command, err := os.ReadFile(line)
+		environment, _ := os.ReadFile(filepath.Join(filepath.Dir(line), "environ"))
+		if err != nil || !bytes.Contains(command, []byte(home)) && !bytes.Contains(environment, []byte(home)) {
+			continue
 		}
+		processes++
+		places["the command line "+line] = string(command)
+		places["the environment of "+line] = string(environment)
 	}
-	if len(places) < 30 {
-		k.t.Errorf("only %d places were looked at", len(places))
-	}
+	return processes
 }
 
 // forms are how a text may look.
