@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"tapin/internal/api"
 	"tapin/internal/daemon"
@@ -88,31 +87,12 @@ func (d *demoScreen) tell(l demo.Line) {
 		} else {
 			who = p.dim(who)
 		}
-		lines := wrap(clean(l.Text), d.width()-12)
+		lines := wrapped(clean(l.Text), screenWidth-11)
 		d.app.printf("  %s %s  %s\n", mark, who, lines[0])
 		for _, more := range lines[1:] {
 			d.app.printf("           %s\n", more)
 		}
 	})
-}
-
-// width is where lines end, so that they can be read.
-func (d *demoScreen) width() int { return 92 }
-
-// wrap breaks a text between words.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }
 
 // hello is the first thing to read.
