@@ -16,7 +16,7 @@ func (a *app) statsCommand() *cobra.Command {
 	days := 30
 	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "How asking you went: how fast, how often it helped, where",
+		Short: "Show how asking you went: how fast, how often it helped, where",
 		Long: `Tells how hand-offs went over the last days: how long until somebody came and
 until the agent could go on, how often that worked, which sites ask most and what
 would help there, how long saved logins last, what was paid, and what billed
