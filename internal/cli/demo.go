@@ -35,7 +35,7 @@ func (a *app) demoCommand() *cobra.Command {
 	var auto, reset bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See it work: a shop, an agent, and you",
+		Short: "Play a story: a shop, an agent, and you",
 		Long: `Plays a small story on this machine. An agent shops in a make-believe shop, gets
 stuck at the login, and asks you; you tap in, and it goes on, asks before it
 pays, and keeps the login. The second time it needs no login.

@@ -23,7 +23,7 @@ func (a *app) loginCommand() *cobra.Command {
 	var o loginOptions
 	cmd := &cobra.Command{
 		Use:   "login SITE",
-		Short: "Log in to a site yourself, once, and keep it",
+		Short: "Open a site for you to log in to, and keep the login",
 		Long: `Opens a site in a browser of tapin's and hands it to you: by a link for this
 machine or your phone. Log in as you always do, hold Done, and the login is
 saved, sealed. Agents then start with it by its name, and never see a password.
