@@ -59,8 +59,9 @@ func TestNothingOfTheDemoIsAnywhereButSealed(t *testing.T) {
 	phone.Tap(`#fields [aria-label="Email"]`)
 	phone.Until("the focus in the field", `document.activeElement?.matches('#fields [aria-label="Email"]')`)
 	phone.Type(canaryTyped)
-	// The relay goes to the field that has the focus in the browser, and a tap is on its way there.
-	k.must("owner", "POST", "/session/click", map[string]any{"selector": "input[type=password]", "screenshot": false})
+	phone.Tap(`#fields [aria-label="Password"]`)
+	// The relay goes to the field that has the focus in the browser: keys and tap are on their way there.
+	k.must("owner", "POST", "/session/wait", map[string]any{"selector": "input[type=password]:focus", "screenshot": false})
 	k.bot.Say(theOwner, "type: "+canaryRelayed, 0)
 	k.reads(fmt.Sprintf("Typed %d characters into a password field", len(canaryRelayed)))
 	look("while it stands in the fields", k.places())

@@ -261,6 +261,7 @@ func (t *Thumb) decide(ctx context.Context, a *api.Approval) error {
 	if _, err := t.hand.Where(ctx, ask); err != nil {
 		return err
 	}
+	t.say("Read the question in the console, and approve it there.") // told first: the agent goes on at once
 	const tries, glance = 4, 3 * time.Second
 	for range tries { // what was pressed while the page was drawn anew is pressed again
 		if err := t.press(ctx, ask); err != nil {
@@ -270,7 +271,6 @@ func (t *Thumb) decide(ctx context.Context, a *api.Approval) error {
 		err = t.hand.Until(looking, "the question answered", fmt.Sprintf(`!document.querySelector(%q)`, ask))
 		stop()
 		if err == nil {
-			t.say("Read the question in the console, and tapped Approve.")
 			return nil
 		}
 		if ctx.Err() != nil {
