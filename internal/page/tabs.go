@@ -179,11 +179,11 @@ func (t *Tabs) dress(ctx context.Context) error {
 // Refresh asks the browser itself what its tabs show now; no page needs to
 // answer for that, so it works under dialogs and with hung pages too.
 func (t *Tabs) Refresh(ctx context.Context) error {
-	if err := t.readAddresses(ctx); err != nil {
-		return err
-	}
-	t.lookForPasskeys(ctx)
-	return nil
+	var looked sync.WaitGroup
+	looked.Go(func() { t.lookForPasskeys(ctx) }) // two questions, one wait
+	err := t.readAddresses(ctx)
+	looked.Wait()
+	return err
 }
 
 func (t *Tabs) readAddresses(ctx context.Context) error {

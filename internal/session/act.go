@@ -117,10 +117,11 @@ func (s *Session) Snapshot(ctx context.Context, o page.SnapshotOptions) (page.Sn
 
 // Text is what the page says.
 func (s *Session) Text(ctx context.Context, most int) (text string, truncated bool, err error) {
-	text, _, err = do(ctx, s, "session.text", func(ctx context.Context, t *page.Tab) (string, counts, error) {
+	text, err = act(ctx, s, "session.text", func(ctx context.Context, t *page.Tab) (string, note, error) {
 		var err error
 		text, truncated, err = t.Text(ctx, most)
-		return text, counts{"characters": len(text)}, err
+		address, _ := t.Address()
+		return text, note{address: address, counts: counts{"characters": len(text)}}, err
 	})
 	return text, truncated, err
 }
