@@ -82,6 +82,7 @@ type payVerdict struct {
 	Mark  string   `json:"mark"`
 
 	Changed bool `json:"changed"` // another than what was permitted
+	Armed   bool `json:"armed"`   // it pays nothing, and the gate is closed behind it
 }
 
 type payRules struct {
@@ -116,6 +117,9 @@ func (t *Tab) pass(ctx context.Context, kind string, where []frame, ask map[stri
 	p.id, _ = ask["id"].(int)
 	p.look(ctx, t, where)
 	ask["patterns"], ask["card"], ask["sum"] = p.rules.Patterns, p.rules.Card, p.rules.Sum
+	if all := t.frames.list(); len(all) == 1 && len(where) == 1 && all[0].id == where[0].id {
+		ask["arm"] = p.rules // there is no other document whose gate is to be closed
+	}
 	var verdict payVerdict
 	for _, f := range where {
 		var v payVerdict
@@ -134,6 +138,10 @@ func (t *Tab) pass(ctx context.Context, kind string, where []frame, ask map[stri
 	}
 	if err := p.permit(ctx, t, verdict, p.at); err != nil {
 		return nil, err
+	}
+	if verdict.Armed {
+		p.armed = []frame{p.at}
+		return p, nil
 	}
 	if err := p.arm(ctx, t, verdict.Mark); err != nil {
 		p.settle(ctx, None)

@@ -306,7 +306,12 @@
     const el = tapin.kept(o.id)
     if (!el?.isConnected) return { here: false }
     if (['iframe', 'frame', 'object', 'embed'].includes(el.localName)) return { here: false, frame: true }
-    return { here: true, ...judge(control(el), o) }
+    const said = { here: true, ...judge(control(el), o) }
+    if (o.arm && !said.pays) {
+      tapin.payArm({ rules: o.arm })
+      said.armed = true
+    }
+    return said
   }
 
   // The gate: while we act for the agent, what would pay is stopped at the
