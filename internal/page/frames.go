@@ -30,6 +30,7 @@ type frame struct {
 	session    *cdp.Session
 	world      runtime.ExecutionContextID // ours in it; 0 means not asked for yet
 	order      int
+	asked      chan struct{} // closed when the world is known; nil while nobody asks
 }
 
 func newFrames(main proto.FrameID, s *cdp.Session) *frames {
@@ -117,6 +118,38 @@ func (f *frames) get(id proto.FrameID) (frame, bool) {
 		return frame{}, false
 	}
 	return *known, true
+}
+
+// entering makes the caller the one who asks for our world in a document, or
+// else gives what is closed when somebody else has its answer.
+func (f *frames) entering(of frame) (asked chan struct{}, first bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := f.all[of.id]
+	if known == nil || known.session != of.session {
+		return nil, true // what is gone has nobody to share with
+	}
+	if known.asked != nil {
+		return known.asked, false
+	}
+	known.asked = make(chan struct{})
+	return known.asked, true
+}
+
+// entered takes the answer of the one who asked; 0 means that there was none.
+func (f *frames) entered(of frame, asked chan struct{}, world runtime.ExecutionContextID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if asked == nil {
+		return
+	}
+	close(asked)
+	if known := f.all[of.id]; known != nil && known.asked == asked {
+		known.asked = nil
+		if known.world == of.world && world != 0 {
+			known.world = world
+		}
+	}
 }
 
 // learn remembers our world in a frame, unless another document came meanwhile.

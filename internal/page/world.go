@@ -88,12 +88,11 @@ func (t *Tab) call(ctx context.Context, f frame, fn string, args, result any) er
 	}
 	for tries := 0; ; tries++ {
 		if f.world == 0 {
-			made, err := proto.Call(ctx, f.session, cdppage.CreateIsolatedWorld, cdppage.CreateIsolatedWorldParams{FrameID: f.id, WorldName: worldName})
+			world, err := t.enterWorld(ctx, f)
 			if err != nil {
 				return worldError(err)
 			}
-			t.frames.learn(f, made.ExecutionContextID)
-			f.world = made.ExecutionContextID
+			f.world = world
 		}
 		err := callIn(ctx, f, fn, args, result)
 		refused, ok := errors.AsType[*cdp.Error](err)
@@ -105,6 +104,32 @@ func (t *Tab) call(ctx context.Context, f frame, fn string, args, result any) er
 		if f, ok = t.frames.get(f.id); !ok {
 			return errWorldGone
 		}
+	}
+}
+
+// enterWorld finds out which world of a new document is ours. Who comes while
+// somebody is at it already waits for the same answer.
+func (t *Tab) enterWorld(ctx context.Context, f frame) (runtime.ExecutionContextID, error) {
+	for {
+		asked, first := t.frames.entering(f)
+		if first {
+			got, err := proto.Call(ctx, f.session, cdppage.CreateIsolatedWorld, cdppage.CreateIsolatedWorldParams{FrameID: f.id, WorldName: worldName})
+			t.frames.entered(f, asked, got.ExecutionContextID)
+			return got.ExecutionContextID, err
+		}
+		select {
+		case <-asked:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+		now, ok := t.frames.get(f.id)
+		if !ok || now.session != f.session {
+			return 0, errWorldGone
+		}
+		if now.world != 0 {
+			return now.world, nil
+		}
+		// Whoever was at it failed, or gave up.
 	}
 }
 
