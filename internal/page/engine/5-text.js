@@ -3,7 +3,7 @@
   if (tapin.text) return
 
   const { eyes, plain } = tapin
-  const { away, drawn, clipped, each, skipped, frameOwner, isHeading, canHost, suspect } = eyes
+  const { away, near, drawn, clipped, each, skipped, frameOwner, isHeading, canHost, suspect } = eyes
 
   // Deeper than any page goes that is made to be read, and less than the stack holds.
   const deepest = 1000
@@ -22,44 +22,57 @@
   tapin.textOf = (els, max) => {
     const parts = ['']
     let size = 0, gap = 0, depth = 0, deep = false
+    let astray = !els.every(near) // some of it may lie where nobody can scroll to
     const gaps = ['', ' ', '\t', '\n', '\n\n']
     const part = wide => { gap = Math.max(gap, wide) }
     const put = (data, el) => {
-      const r = plain.box(el)
-      if (r.width > 0 && away(r, false)) return
+      if (astray) {
+        const r = plain.box(el)
+        if (r.width > 0 && away(r, false)) return
+      }
       const words = (size ? gaps[gap] : '') + data
       parts[parts.length - 1] += words
       size += words.length
       gap = 0
     }
-    const write = (node, el, kept) => {
-      const words = kept ? node.data.replace(/\s+$/, '') : node.data.replace(/\s+/g, ' ')
+    const write = (data, el, kept) => {
+      const words = kept ? data.replace(/\s+$/, '') : data.replace(/\s+/g, ' ')
       if (!kept && words[0] === ' ') part(1)
       if (words.trim()) put(kept ? words : words.trim(), el)
-      if (kept ? /\n\s*$/.test(node.data) : words.endsWith(' ')) part(kept ? 3 : 1)
+      if (kept ? /\n\s*$/.test(data) : words.endsWith(' ')) part(kept ? 3 : 1)
     }
     const read = el => {
       const tag = plain.tag(el)
       if (tag === 'br') return part(3)
       if (size > max || skipped.has(tag) || tag === 'select' || tag === 'textarea' || tag === 'svg') return
-      const cs = getComputedStyle(el), how = drawn(el, cs)
-      if (!how || clipped(el, cs)) return
+      // Every style that is read costs, and a page has thousands of elements.
+      const cs = getComputedStyle(el), how = drawn(el, cs), display = how ? cs.display : ''
+      if (!how || display !== 'inline' && clipped(el, cs)) return
       if (plain.attribute(el, 'contenteditable') !== null && tapin.secret(el)) return
       if (frameOwner(el)) {
         if (how === 2 && tapin.heldBy(el) && el.getBoundingClientRect().width > 2) parts.push(tapin.heldBy(el), '')
         return
       }
-      const wide = width(cs.display, tag), before = size, kept = cs.whiteSpaceCollapse === 'preserve'
+      const wide = width(display, tag), before = size
+      let tiny, kept // not known yet
       if (depth === deepest) return void (deep = true)
+      const apart = astray
+      if (tapin.shadow(el)) astray = true // what is in there was not asked about
       depth++
       part(wide)
       each(el, child => {
         if (plain.kind(child) === Node.ELEMENT_NODE) read(child)
-        else if (plain.kind(child) === Node.TEXT_NODE && how === 2 && cs.fontSize !== '0px') write(child, el, kept)
+        else if (plain.kind(child) === Node.TEXT_NODE && how === 2) {
+          const data = child.data
+          if (tiny ??= cs.fontSize === '0px') return
+          // Where nothing but single spaces stands between words, both ways are one.
+          write(data, el, data.trim() && !/\s\s|[^\S ]/.test(data) && !/^ | $/.test(data) ? false : kept ??= cs.whiteSpaceCollapse === 'preserve')
+        }
       })
       if (canHost.test(tag) && !tapin.shadow(el)) suspect(el, tag, size === before)
       part(wide)
       depth--
+      astray = apart
     }
     const width = (display, tag) => display === 'inline' || display === 'contents' ? 0 : display.startsWith('inline') ? 1 : display === 'table-cell' ? 2
       : tag === 'p' || isHeading(tag) ? 4 : 3
