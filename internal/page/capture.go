@@ -221,7 +221,7 @@ func (t *Tab) elementArea(ctx context.Context, l Locator, within time.Duration) 
 	if within <= 0 {
 		within = shotWithin
 	}
-	at, err := t.locate(ctx, l, wanted{visible: true, stable: true}, within)
+	at, err := t.locate(ctx, l, wanted{Visible: true, Stable: true}, within)
 	if err != nil {
 		return rect{}, g, err
 	}

@@ -30,7 +30,7 @@ func (t *Tab) Select(ctx context.Context, l Locator, values []string, within tim
 	var chosen []string
 	var d deed
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {
-		at, err := t.locate(ctx, l, wanted{enabled: true}, within)
+		at, err := t.locate(ctx, l, wanted{Enabled: true}, within)
 		if err != nil {
 			return err
 		}

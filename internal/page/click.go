@@ -217,7 +217,7 @@ func (t *Tab) Hover(ctx context.Context, l Locator, timeout time.Duration) (Clic
 
 // andDisabled lets disabled elements pass: they can be pointed at.
 func (w wanted) andDisabled() wanted {
-	w.enabled = false
+	w.Enabled = false
 	return w
 }
 

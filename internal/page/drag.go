@@ -30,7 +30,7 @@ func (t *Tab) Drag(ctx context.Context, from, to Locator, timeout time.Duration)
 	result := Clicked{Strategy: strategy, Tried: []string{strategy}}
 	types := []string{"pointerdown", "mousedown", "dragstart"}
 	// Whether the second one is there is asked before the first is taken up.
-	if _, err := t.search(ctx, hunt{op: op, locator: to, want: wanted{visible: true}, within: timeout}); err != nil {
+	if _, err := t.search(ctx, hunt{op: op, locator: to, want: wanted{Visible: true}, within: timeout}); err != nil {
 		return Clicked{}, err
 	}
 	got, err := t.search(ctx, hunt{op: op, locator: from, want: toAct, within: timeout, types: types})
@@ -97,7 +97,7 @@ func (t *Tab) drag(ctx context.Context, got found, to Locator) (effect string, e
 		}
 	}()
 	// What is dragged may lie over where it is going, so nobody asks what is on top.
-	goal, err := t.search(ctx, hunt{op: "drag", locator: to, want: wanted{visible: true, stable: true}, within: actWithin})
+	goal, err := t.search(ctx, hunt{op: "drag", locator: to, want: wanted{Visible: true, Stable: true}, within: actWithin})
 	if err != nil {
 		return "", err
 	}

@@ -142,7 +142,7 @@ func (t *Tab) tick(ctx context.Context, f field, want Field) error {
 		return err
 	}
 	if target.ID == f.ID {
-		at, err := t.locate(ctx, want.Locator, wanted{visible: true, stable: true, enabled: true, hit: true}, tickWithin)
+		at, err := t.locate(ctx, want.Locator, wanted{Visible: true, Stable: true, Enabled: true, Hit: true}, tickWithin)
 		switch {
 		case err == nil:
 			if err := t.touch(ctx, at.point); err != nil {

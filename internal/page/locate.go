@@ -40,14 +40,21 @@ type found struct {
 
 	watch int     // who listens there, if that was asked for
 	churn int     // how often it was drawn anew while we looked
+	field *field  // what it is as a field, if that was asked for
 	inner []found // who listens in the frames, when only a point is known
 }
 
 // wanted is what must hold before an element counts as found.
-type wanted struct{ visible, stable, enabled, hit, editable bool }
+type wanted struct {
+	Visible  bool `json:"visible"`
+	Stable   bool `json:"stable"`
+	Enabled  bool `json:"enabled"`
+	Hit      bool `json:"hit"`
+	Editable bool `json:"editable"`
+}
 
 // toAct is what must hold before anybody would click.
-var toAct = wanted{visible: true, stable: true, enabled: true, hit: true}
+var toAct = wanted{Visible: true, Stable: true, Enabled: true, Hit: true}
 
 // Patience of a search: how long one frame is waited for before the others and
 // the closed shadow roots are looked into again, and what an engine that is
@@ -70,6 +77,7 @@ type hunt struct {
 	want    wanted
 	within  time.Duration
 	types   []string // events to listen for from the moment it is found
+	field   bool     // it is a field, and its kind says what is wanted
 
 	last   sighting      // how it stood when last seen
 	patch  time.Duration // how long the next look may take
@@ -88,6 +96,8 @@ type sighting struct {
 	Churn int         `json:"churn"`
 	Point *Point      `json:"point"`
 	View  view        `json:"view"`
+	Want  *wanted     `json:"want"`
+	Field *field      `json:"field"`
 }
 
 type view struct {
@@ -222,14 +232,15 @@ func (t *Tab) examine(ctx context.Context, h *hunt, f frame, id int, left time.D
 	patch := h.patch
 	h.patch = min(2*h.patch, longestLook)
 	args := struct {
-		Locator *Locator        `json:"locator,omitempty"`
-		ID      int             `json:"id,omitempty"`
-		Want    map[string]bool `json:"want"`
-		Within  int64           `json:"within"`
-		Seek    int64           `json:"seek"`
-		Scroll  int             `json:"scroll,omitempty"`
-		Types   []string        `json:"types,omitempty"`
-	}{&h.locator, id, h.want.fields(), max(0, left.Milliseconds()), patch.Milliseconds(), h.scroll, h.types}
+		Locator *Locator `json:"locator,omitempty"`
+		ID      int      `json:"id,omitempty"`
+		Want    wanted   `json:"want"`
+		Within  int64    `json:"within"`
+		Seek    int64    `json:"seek"`
+		Scroll  int      `json:"scroll,omitempty"`
+		Types   []string `json:"types,omitempty"`
+		Field   bool     `json:"field,omitempty"`
+	}{&h.locator, id, h.want, max(0, left.Milliseconds()), patch.Milliseconds(), h.scroll, h.types, h.field}
 	if id != 0 {
 		args.Locator = nil
 	}
@@ -240,11 +251,14 @@ func (t *Tab) examine(ctx context.Context, h *hunt, f frame, id int, left time.D
 	if h.last.Bad != "" {
 		return found{}, fault.New(fault.InvalidRequest, h.op, "%s cannot be understood", h.locator)
 	}
-	got := found{frame: f, id: h.last.ID, info: h.last.Info, watch: h.last.Watch, churn: h.last.Churn}
+	if h.last.Want != nil {
+		h.want = *h.last.Want
+	}
+	got := found{frame: f, id: h.last.ID, info: h.last.Info, watch: h.last.Watch, churn: h.last.Churn, field: h.last.Field}
 	if h.last.State != "ok" || h.last.Point == nil {
 		return got, nil
 	}
-	if !h.want.hit && !h.want.stable && !h.want.visible {
+	if !h.want.Hit && !h.want.Stable && !h.want.Visible {
 		got.point = *h.last.Point
 		return got, nil
 	}
@@ -252,7 +266,7 @@ func (t *Tab) examine(ctx context.Context, h *hunt, f frame, id int, left time.D
 	if err != nil {
 		return found{}, err
 	}
-	if out.State != "ok" && h.want.hit {
+	if out.State != "ok" && h.want.Hit {
 		// Inside its frame all is well, but the frame itself is covered or out of sight.
 		_, _ = t.received(ctx, got, 0)
 		h.last.State, h.last.By = out.State, out.By
@@ -314,10 +328,6 @@ func (h *hunt) fault() error {
 type obstacle struct{ state, text string }
 
 func (o *obstacle) Error() string { return o.text }
-
-func (w wanted) fields() map[string]bool {
-	return map[string]bool{"visible": w.visible, "stable": w.stable, "enabled": w.enabled, "hit": w.hit, "editable": w.editable}
-}
 
 // check refuses locators that say nothing, or two things.
 func (l Locator) check(op string) error {

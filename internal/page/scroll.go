@@ -40,7 +40,7 @@ func (t *Tab) Scroll(ctx context.Context, o ScrollOptions) error {
 		return fault.New(fault.BrowserLost, op, "the page has no document")
 	}
 	if o.Locator != nil {
-		got, err := t.search(ctx, hunt{op: op, locator: *o.Locator, want: wanted{visible: true}, within: o.Timeout})
+		got, err := t.search(ctx, hunt{op: op, locator: *o.Locator, want: wanted{Visible: true}, within: o.Timeout})
 		if err != nil {
 			return err
 		}

@@ -118,30 +118,32 @@ func (t *Tab) fieldUnder(ctx context.Context, l Locator, within time.Duration) (
 	return t.focusedField(ctx)
 }
 
-// fieldAt finds a field and waits until it can be used in the way of its kind:
-// what is typed into has to be reached by a click, while boxes and lists are
-// often hidden behind something prettier.
+// fieldAt finds a field and waits until it can be used in the way of its kind,
+// which the engine knows: one question, one answer.
 func (t *Tab) fieldAt(ctx context.Context, l Locator, within time.Duration) (field, error) {
-	at, err := t.locate(ctx, l, wanted{}, within)
-	if err != nil {
+	at, err := t.search(ctx, hunt{op: "find the element", locator: l, within: within, field: true})
+	switch {
+	case err != nil:
 		return field{}, err
+	case l.X != nil: // at a point nobody was asked
+		var f field
+		if f, err = t.field(ctx, at); err != nil {
+			return field{}, err
+		}
+		at.field = &f
+	case at.field == nil:
+		return field{}, noField()
 	}
-	f, err := t.field(ctx, at)
-	if err != nil {
-		return field{}, err
-	}
-	want := wanted{enabled: true}
-	if f.Way == "type" || f.Way == "pick" {
-		// A label stands for its field, but nobody types into it.
-		want = wanted{visible: true, stable: true, enabled: true, hit: f.Way == "type", editable: f.ID == at.id}
-	}
-	if at, err = t.locate(ctx, l, want, within); err != nil {
-		return field{}, err
-	}
-	if f, err = t.field(ctx, at); err == nil && f.Locked != "" {
+	f := *at.field
+	f.frame, f.point = at.frame, &at.point
+	if f.Locked != "" {
 		err = locked(f)
 	}
 	return f, err
+}
+
+func noField() error {
+	return fault.New(fault.ElementNotActionable, "", "that is no field, and none belongs to it")
 }
 
 // readable refuses what no keyboard could mean.
@@ -163,7 +165,7 @@ func (t *Tab) field(ctx context.Context, at found) (field, error) {
 		return field{}, err
 	}
 	if f == nil {
-		return field{}, fault.New(fault.ElementNotActionable, "", "that is no field, and none belongs to it")
+		return field{}, noField()
 	}
 	f.frame, f.point = at.frame, &at.point
 	return *f, nil

@@ -40,7 +40,7 @@ func (t *Tab) Upload(ctx context.Context, l Locator, files []string, within time
 	defer cancel()
 	var d deed
 	err = t.unlessDialog(ctx, func(ctx context.Context) error {
-		at, err := t.locate(ctx, l, wanted{enabled: true}, within)
+		at, err := t.locate(ctx, l, wanted{Enabled: true}, within)
 		if err != nil {
 			return err
 		}

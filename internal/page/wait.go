@@ -58,7 +58,7 @@ func (t *Tab) WaitFor(ctx context.Context, o WaitOptions) error {
 	if o.State == "hidden" {
 		return t.awaitGone(ctx, op, *l, deadline, o.Timeout)
 	}
-	_, err := t.search(ctx, hunt{op: op, locator: *l, want: wanted{visible: o.State != "attached"}, within: max(time.Until(deadline), time.Millisecond)})
+	_, err := t.search(ctx, hunt{op: op, locator: *l, want: wanted{Visible: o.State != "attached"}, within: max(time.Until(deadline), time.Millisecond)})
 	f, ok := errors.AsType[*fault.Error](err)
 	if ok && (f.Code == fault.ElementNotFound || f.Code == fault.ElementNotActionable || f.Code == fault.WaitTimeout) {
 		return fault.New(fault.WaitTimeout, op, "after %s: %w%s", o.Timeout, f.Err, t.whereabouts())

@@ -150,9 +150,10 @@
 
   // examine says whether the element can be used now, and if not, why.
   const examine = async (job, turn) => {
-    const { want } = job
     let hit = pick(job)
     if (!hit) return { state: 'missing' }
+    if (job.field) job.want = tapin.fieldWants(hit.el)
+    const { want } = job
     const no = (state, by) => ({ state, by: by ? tapin.describe(by) : '', id: tapin.keep(hit.el), rank: hit.rank, info: info(hit.el) })
     let surface = tapin.surface(hit.aim)
     if ((want.visible || want.hit) && !tapin.visible(surface)) return no('hidden')
@@ -200,6 +201,7 @@
     }
     const ok = no('ok')
     if (job.types) ok.watch = watch(job, hit, job.types)
+    if (job.field) Object.assign(ok, { want, field: tapin.field({ id: ok.id }) })
     return { ...ok, done: true, point: point && onTop(point), view: { width: innerWidth, height: innerHeight } }
   }
 

@@ -98,6 +98,16 @@
     return field && describe(field)
   }
 
+  // fieldWants is what must hold before a field can be used in the way of its
+  // kind: what is typed into has to be reached by a click, while boxes and lists
+  // are often hidden behind something prettier. A label stands for its field, but
+  // nobody types into it.
+  tapin.fieldWants = el => {
+    const field = fieldOf(el), way = field && wayOf(field)
+    if (way === 'type' || way === 'pick') return { visible: true, stable: true, enabled: true, hit: way === 'type', editable: field === el }
+    return field ? { enabled: true } : {}
+  }
+
   // focusedField describes the field that has the focus in this document.
   // deeper: the focus is in a frame inside it.
   tapin.focusedField = () => {
