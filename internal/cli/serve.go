@@ -44,6 +44,7 @@ func (a *app) runSidecar(ctx context.Context) error {
 	// the log must not end the sidecar too. Caught, not ignored: browsers would
 	// inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	defer lean()()
 	cfg, err := a.handedSettings()
 	if err != nil {
 		return err
@@ -67,6 +68,7 @@ func (a *app) holderCommand() *cobra.Command {
 		Hidden: true,
 		Args:   arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			defer lean()()
 			return holder.Main(cmd.Context(), a.env.Stdin, a.env.Stdout, nil)
 		},
 	}
@@ -105,6 +107,7 @@ func (a *app) daemonCommand() *cobra.Command {
 
 // runDaemon runs the daemon with a sidecar made of this same program.
 func (a *app) runDaemon(ctx context.Context, home *store.Home, cfg *config.Config, onState func(daemon.State), onReach func(daemon.Reach)) error {
+	defer lean()()
 	log, err := daemon.OpenLog(home, "daemon.log", &daemon.LogOptions{Keep: cfg.Retention.Logs.Std()})
 	if err != nil {
 		return err
