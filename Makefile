@@ -71,7 +71,8 @@ fuzz: go ## every fuzz target for FUZZTIME (30s) each
 chaos: setup cc ## the crash tests in full: CHAOS (50) kills each
 	TAPIN_CHAOS=$(CHAOS) CGO_ENABLED=1 $(GO) test -race -run Chaos -count=1 -p 1 -timeout 60m $(PKGS)
 
-soak: setup ## the long-running tests: memory and speed must stay flat
+soak: setup build ## fifteen minutes of work, and the long-running tests: memory, goroutines and descriptors must stay flat
+	@$(GO) run ./bench -peers=false -only soak
 	TAPIN_TEST_SOAK=1 $(GO) test -run Soak -count=1 -p 1 -v -timeout 120m $(PKGS)
 
 # One benchmark, in bench/; a part of it by the name of its suite. The peers come

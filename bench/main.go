@@ -22,8 +22,9 @@ type bench struct {
 	binary   string
 	chromium string
 	rounds   int
-	peers    bool   // those from npm take part
-	smoke    bool   // only see that it still runs
+	peers    bool // those from npm take part
+	smoke    bool // only see that it still runs
+	soakFor  time.Duration
 	filter   string // of the actions, those whose name has this in it
 	began    time.Time
 	report   report
@@ -35,6 +36,7 @@ type suite struct {
 	what  string
 	peers bool // makes no sense without them
 	quick bool // part of a smoke
+	alone bool // runs only when it is asked for
 	run   func(*bench, context.Context) error
 }
 
@@ -54,6 +56,7 @@ var suites = []suite{
 	{name: "sessions", what: "one to sixteen sessions", run: (*bench).growSessions},
 	{name: "viewers", what: "one to fifty viewers", run: (*bench).growViewers},
 	{name: "shots", what: "one to two hundred one-shots at once", run: (*bench).growShots},
+	{name: "soak", what: "work without a pause", alone: true, run: (*bench).soak},
 }
 
 func main() {
@@ -62,6 +65,7 @@ func main() {
 	flag.BoolVar(&b.smoke, "smoke", false, "one round, without the peers, to see that it still runs")
 	flag.IntVar(&b.rounds, "rounds", 15, "rounds of each measurement")
 	flag.BoolVar(&b.peers, "peers", true, "measure the peers from npm as well")
+	flag.DurationVar(&b.soakFor, "soak", 15*time.Minute, "how long the soak takes")
 	flag.StringVar(&b.filter, "actions", "", "only actions whose name has this in it")
 	flag.StringVar(&b.binary, "tapin", "bin/tapin", "the program to measure")
 	render := flag.String("render", "", "only write docs/BENCHMARKS.md from this file")
@@ -101,7 +105,7 @@ func (b *bench) run(ctx context.Context, only string) error {
 	}
 	b.report.describe(ctx, b)
 	for _, s := range suites {
-		if wanted != nil && !slices.Contains(wanted, s.name) || wanted == nil && b.smoke && !s.quick || s.peers && !b.peers {
+		if wanted != nil && !slices.Contains(wanted, s.name) || wanted == nil && (s.alone || b.smoke && !s.quick) || s.peers && !b.peers {
 			continue
 		}
 		b.say("── %s: %s", s.name, s.what)

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// sample is how much a running tapin holds at one moment.
+type sample struct {
+	memory, files, goroutines float64
+}
+
+// soak works a tapin without a pause, with everything that it has: actions, a
+// viewer, hand-offs, one-shots, sessions that come and go. What it holds in the
+// last third of the time must be what it held in the second.
+func (b *bench) soak(ctx context.Context) error {
+	site := serveSite()
+	defer site.Close()
+	s, err := startWhole(ctx, b.binary, site.URL, "pool.warm=1")
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	var seen []sample
+	rounds := 0
+	for end, next := time.Now().Add(b.soakFor), time.Now(); time.Now().Before(end); rounds++ {
+		if err := s.day(ctx, site.URL); err != nil {
+			return fmt.Errorf("round %d: %w", rounds, err)
+		}
+		if time.Now().Before(next) {
+			continue
+		}
+		next = time.Now().Add(b.soakFor / 90)
+		now, err := b.sample(ctx, s)
+		if err != nil {
+			return err
+		}
+		seen = append(seen, now)
+		b.say("   round %d: %.0f MiB, %.0f goroutines, %.0f descriptors", rounds, now.memory, now.goroutines, now.files)
+	}
+	if len(seen) < 6 {
+		return fmt.Errorf("only %d samples were taken: it takes longer", len(seen))
+	}
+	third := len(seen) / 3
+	r := row{Group: "soak", Name: fmt.Sprintf("%s of work, %d rounds: the last third to the middle one", b.soakFor, rounds), Unit: "last third", Figures: map[string]figure{}}
+	for _, each := range []struct {
+		name string
+		of   func(sample) float64
+	}{
+		{"memory, MiB", func(s sample) float64 { return s.memory }},
+		{"goroutines", func(s sample) float64 { return s.goroutines }},
+		{"descriptors", func(s sample) float64 { return s.files }},
+	} {
+		middle, last := middling(seen[third:2*third], each.of), middling(seen[2*third:], each.of)
+		r.Figures[each.name] = figure{Median: last}
+		r.Verdicts = append(r.Verdicts, atMost(each.name, last/middle, 1.05))
+	}
+	b.add(r)
+	return nil
+}
+
+func middling(seen []sample, of func(sample) float64) float64 {
+	all := make([]float64, len(seen))
+	for i, s := range seen {
+		all[i] = of(s)
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// day is one session with everything in it, from its start to its end.
+func (s *sidecar) day(ctx context.Context, site string) error {
+	started, err := s.post(ctx, "/session/start", map[string]any{"url": site + "/form"})
+	if err != nil {
+		return err
+	}
+	v, err := s.watch(ctx, "watch")
+	if err != nil {
+		return err
+	}
+	defer v.leave()
+	if err := v.more(0, 20*time.Second); err != nil {
+		return err
+	}
+	if err := s.work(ctx, []string{fmt.Sprint(started["session_id"])}, 5); err != nil {
+		return err
+	}
+	handed, err := s.post(ctx, "/handoff/start", map[string]any{"reason": "other", "instruction": "look"})
+	if err != nil {
+		return err
+	}
+	if _, err := s.postAs(ctx, s.owner, fmt.Sprint("/handoff/", handed["handoff_id"], "/finish"), map[string]any{}); err != nil {
+		return err
+	}
+	if _, err := s.post(ctx, "/browser/extract", map[string]any{"url": site + "/light"}); err != nil {
+		return err
+	}
+	_, err = s.post(ctx, "/session/stop", map[string]any{})
+	return err
+}
+
+var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)`)
+
+// sample looks between two rounds, when no session runs.
+func (b *bench) sample(ctx context.Context, s *sidecar) (sample, error) {
+	pids, err := ours(s.cmd.Process.Pid, b.binary)
+	if err != nil {
+		return sample{}, err
+	}
+	figures, err := s.get(ctx, "/metrics")
+	if err != nil {
+		return sample{}, err
+	}
+	found := goroutines.FindSubmatch(figures)
+	if found == nil {
+		return sample{}, fmt.Errorf("the figures lack the goroutines")
+	}
+	count, err := strconv.ParseFloat(string(found[1]), 64)
+	now := used(pids)
+	return sample{memory: now.RSS, files: now.Files, goroutines: count}, err
+}
