@@ -56,7 +56,8 @@ func (b *bench) scenes(ctx context.Context, site string) (map[string]*scene, fun
 		return nil, end, fmt.Errorf("tapin's page: %w", err)
 	}
 	all["tapin"] = &scene{g, func(page string) error {
-		if _, err := s.post(ctx, fmt.Sprint("/handoff/", handoff["handoff_id"], "/cancel"), map[string]any{}); err != nil {
+		// The owner gives the browser back: the agent may not while a person drives.
+		if _, err := s.postAs(ctx, s.owner, fmt.Sprint("/handoff/", handoff["handoff_id"], "/finish"), map[string]any{}); err != nil {
 			return err
 		}
 		if _, err := s.post(ctx, "/session/navigate", map[string]any{"url": site + "/" + page, "screenshot": false}); err != nil {
