@@ -165,7 +165,7 @@ func (b *bench) measureCrowd(ctx context.Context) error {
 	}()
 	for _, count := range []int{1, 20} {
 		for len(viewers) < count {
-			v, err := s.watch(ctx, "watch")
+			v, err := s.watch(ctx)
 			if err != nil {
 				return err
 			}

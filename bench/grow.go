@@ -116,7 +116,7 @@ func (b *bench) growViewers(ctx context.Context) error {
 	refused := 0
 	for _, count := range b.steps(1, 2, 5, 10, 20, 50) {
 		for len(viewers)+refused < count {
-			v, err := s.watch(ctx, "watch")
+			v, err := s.watch(ctx)
 			if err == nil {
 				err = v.more(0, 20*time.Second)
 			}

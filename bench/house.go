@@ -25,7 +25,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 	if _, err := s.post(ctx, "/session/start", map[string]any{"url": site.URL + "/animating"}); err != nil {
 		return err
 	}
-	v, err := s.watch(ctx, "watch")
+	v, err := s.watch(ctx)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (s *sidecar) day(ctx context.Context, site string) error {
 	if err != nil {
 		return err
 	}
-	v, err := s.watch(ctx, "watch")
+	v, err := s.watch(ctx)
 	if err != nil {
 		return err
 	}

@@ -81,9 +81,9 @@ func (e entrance) enter(ctx context.Context) (*viewer, error) {
 	return v, nil
 }
 
-// watch is a new viewer of the session.
-func (s *sidecar) watch(ctx context.Context, mode string) (*viewer, error) {
-	url, err := s.link(ctx, mode)
+// watch is a new viewer of the session, who may not act.
+func (s *sidecar) watch(ctx context.Context) (*viewer, error) {
+	url, err := s.link(ctx, "watch")
 	if err != nil {
 		return nil, err
 	}

@@ -210,8 +210,8 @@ func (k *talk) solvesPuzzle() {
 // loginValues are the cookies and what is stored, as the owner alone gets to see them.
 func (k *talk) loginValues() (values []string) {
 	k.t.Helper()
-	clear := k.must("owner", "POST", "/context/export", map[string]any{"sealed": false})
-	raw, err := json.Marshal(clear.body["envelope"])
+	opened := k.must("owner", "POST", "/context/export", map[string]any{"sealed": false})
+	raw, err := json.Marshal(opened.body["envelope"])
 	if err != nil {
 		k.t.Fatal(err)
 	}

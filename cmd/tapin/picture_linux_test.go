@@ -104,8 +104,8 @@ func drawTerminal(text string) string {
 		begin()
 		class, width := "", 0
 		for row != "" {
-			part, code := row, []int(nil)
-			if code = steering.FindStringSubmatchIndex(row); code != nil {
+			part, code := row, steering.FindStringSubmatchIndex(row)
+			if code != nil {
 				part = row[:code[0]]
 			}
 			for letters := []rune(part); len(letters) > 0; {

@@ -48,11 +48,11 @@ func (d *demoScreen) begin(what string) {
 }
 
 // above prints something over what is under way.
-func (d *demoScreen) above(print func()) {
+func (d *demoScreen) above(say func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.done()
-	print()
+	say()
 	d.begin(d.under)
 }
 
@@ -148,12 +148,12 @@ type demoAnswer struct {
 // goodbye shows what is there afterwards.
 func (d *demoScreen) goodbye(s *demoStage, out *demo.Outcome, took time.Duration) (err error) {
 	d.above(func() {
-		err = d.app.answer(demoAnswer{out, s.home.Path(), took.Milliseconds()}, func() { d.summary(s, out, took) })
+		err = d.app.answer(demoAnswer{out, s.home.Path(), took.Milliseconds()}, func() { d.summary(out, took) })
 	})
 	return err
 }
 
-func (d *demoScreen) summary(s *demoStage, out *demo.Outcome, took time.Duration) {
+func (d *demoScreen) summary(out *demo.Outcome, took time.Duration) {
 	a := d.app
 	p := a.paint(a.env.Stdout)
 	a.printf("\n  %s\n", p.bold("What is there now"))

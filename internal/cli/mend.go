@@ -143,7 +143,7 @@ func mine(info fs.FileInfo) bool {
 // foreignIn is the first thing in a folder that somebody else has put there, or
 // could have written to.
 func foreignIn(folder string) (foreign string) {
-	_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 		if path == folder {
 			return err
 		}

@@ -54,7 +54,7 @@ func (s *setup) doBrowser(ctx context.Context, st *stage) error {
 // installBrowser runs the script that make setup runs. What it says is for the
 // person; a program that reads JSON sees nothing of it.
 func (a *app) installBrowser(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", scripts.Setup, "setup.sh")
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", scripts.Setup, "setup.sh") //nolint:gosec // the script is a part of the program
 	cmd.Env, cmd.Stdin = a.env.Environ, a.env.Stdin
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -76,23 +76,23 @@ func (a *app) installBrowser(ctx context.Context) error {
 	return nil
 }
 
-// bot is the bot of this tapin; not ok without one.
-func (s *setup) bot(ctx context.Context) (*daemon.Telegram, *config.Config, bool) {
+// bot reports whether this tapin has a bot, with the settings that say so.
+func (s *setup) bot(ctx context.Context) (*config.Config, bool) {
 	home, err := s.app.openHome()
 	if err != nil {
-		return nil, nil, false
+		return nil, false
 	}
 	defer func() { _ = home.Close() }()
 	cfg, _, err := s.app.settings()
 	if err != nil {
-		return nil, nil, false
+		return nil, false
 	}
 	bot, err := s.app.telegram(ctx, home, cfg)
-	return bot, cfg, err == nil && bot != nil
+	return cfg, err == nil && bot != nil
 }
 
 func (s *setup) lookTelegram(ctx context.Context, st *stage) {
-	_, cfg, ok := s.bot(ctx)
+	cfg, ok := s.bot(ctx)
 	switch {
 	case !ok:
 		st.State, st.Text, st.Next = stepLeft, "There is no bot yet; the console in your browser is your inbox until then.", s.app.command("setup", "telegram")
@@ -123,7 +123,7 @@ func (s *setup) doTelegram(ctx context.Context, st *stage) error {
 	if s.yes {
 		return nil // a token has to be typed
 	}
-	_, _, known := s.bot(ctx)
+	_, known := s.bot(ctx)
 	if !known {
 		if err := s.askForBot(ctx, st); err != nil {
 			return err
@@ -371,12 +371,12 @@ func (s *setup) doAgent(ctx context.Context, st *stage) error {
 }
 
 func (s *setup) addTo(ctx context.Context, host string, changes []change) error {
-	a, any := s.app, false
+	a, found := s.app, false
 	for _, c := range changes {
 		if c.what != host {
 			continue
 		}
-		any = true
+		found = true
 		if !a.json {
 			a.printf("  %s\n", a.tilde(c.path))
 			if !strings.HasSuffix(c.path, ".md") { // the skill is a page; its name says enough
@@ -384,7 +384,7 @@ func (s *setup) addTo(ctx context.Context, host string, changes []change) error 
 			}
 		}
 	}
-	if !any {
+	if !found {
 		return nil
 	}
 	if err := s.may(ctx, "Add tapin to "+hostNames[host]+"? The file as it was is kept beside it."); err != nil {

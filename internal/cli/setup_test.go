@@ -131,7 +131,7 @@ func TestSetupGoesThroughEverything(t *testing.T) {
 
 func TestLeavingSetupAnywhereLeavesItWhole(t *testing.T) {
 	t.Parallel()
-	for leaves := range len(everything) {
+	for leaves := range everything {
 		b := newBeginner(t)
 		code, said, _ := b.run(everything[:leaves], "setup")
 		if code != interrupted || !strings.Contains(said, "go on at any time with: tapin --home ~/h setup") {

@@ -74,7 +74,7 @@ func NewThumb(ctx context.Context, o ThumbOptions) (*Thumb, error) {
 // phones makes the browsers that are phones. The epoch is the time: a later
 // process always has a higher one.
 func phones(home, chromium string) *local.Provider {
-	return local.New(filepath.Join(home, phonesFolder), uint64(time.Now().UnixNano()), &local.Options{Chromium: chromium}) //nolint:gosec // after 1970
+	return local.New(filepath.Join(home, phonesFolder), uint64(time.Now().UnixNano()), &local.Options{Chromium: chromium})
 }
 
 // PutAway ends a phone that a demo left behind because it was killed.
@@ -92,8 +92,8 @@ func PutAway(ctx context.Context, home string) error {
 // Close ends the phone's browser.
 func (t *Thumb) Close(ctx context.Context) error { return t.instance.End(ctx) }
 
-func (t *Thumb) say(format string, args ...any) {
-	t.tell(Line{Who: You, Text: fmt.Sprintf(format, args...)})
+func (t *Thumb) say(text string) {
+	t.tell(Line{Who: You, Text: text})
 }
 
 // open goes to an address of tapin's, by the way that this machine has to it.
