@@ -3,15 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 )
 
-// scene is one live view on a phone, and the way to what it shows.
+// scene is one live view on a phone.
 type scene struct {
 	*phone
-	show func(page string) error
-	end  func()
+	end func()
 }
 
 // scenes are the bare relay and tapin, each with a phone in front of it.
@@ -26,15 +26,14 @@ func (b *bench) scenes(ctx context.Context, site string) (map[string]*scene, fun
 	if err != nil {
 		return nil, end, err
 	}
-	show := func(page string) error { return r.tab.navigate(site+"/"+page, "Page.loadEventFired") }
-	if err := show("pulse"); err != nil {
+	if err := r.tab.navigate(site+"/pulse", "Page.loadEventFired"); err != nil {
 		return nil, end, err
 	}
 	p, err := newPhone(ctx, b.chromium, r.URL, `picture.width > 300`)
 	if err != nil {
 		return nil, end, fmt.Errorf("the bare relay: %w", err)
 	}
-	all["floor"] = &scene{p, show, func() { p.end(); r.close() }}
+	all["floor"] = &scene{p, func() { p.end(); r.close() }}
 
 	s, err := startSidecar(ctx, b.binary, site)
 	if err != nil {
@@ -47,24 +46,14 @@ func (b *bench) scenes(ctx context.Context, site string) (map[string]*scene, fun
 	if err != nil {
 		return nil, end, err
 	}
-	handoff, err := s.post(ctx, "/handoff/start", map[string]any{"reason": "other", "instruction": "measure", "timeout_ms": 3_600_000})
-	if err != nil {
+	if _, err = s.post(ctx, "/handoff/start", map[string]any{"reason": "other", "instruction": "measure", "timeout_ms": 3_600_000}); err != nil {
 		return nil, end, err
 	}
 	g, err := newPhone(ctx, b.chromium, url, `document.documentElement.dataset.bar === "you" && document.querySelector("#picture").width > 300 && !document.querySelector("#curtain").checkVisibility()`)
 	if err != nil {
 		return nil, end, fmt.Errorf("tapin's page: %w", err)
 	}
-	all["tapin"] = &scene{g, func(page string) error {
-		// The owner gives the browser back: the agent may not while a person drives.
-		if _, err := s.postAs(ctx, s.owner, fmt.Sprint("/handoff/", handoff["handoff_id"], "/finish"), map[string]any{}); err != nil {
-			return err
-		}
-		if _, err := s.post(ctx, "/session/navigate", map[string]any{"url": site + "/" + page, "screenshot": false}); err != nil {
-			return err
-		}
-		return nil
-	}, func() { g.end(); s.stop() }}
+	all["tapin"] = &scene{g, func() { g.end(); s.stop() }}
 	return all, end, nil
 }
 
@@ -93,21 +82,25 @@ func (b *bench) measureGlass(ctx context.Context) error {
 	r := row{Group: "live", Name: "tap → changed pixel in the viewer's page", Unit: "ms", Floor: "bare relay and canvas", Listed: true, Figures: figuresOf(took, "floor")}
 	r.Verdicts = append(r.Verdicts, atMost("p50, to the floor", r.Figures["tapin"].Ratio, 1.1), atMost("p95, to the floor's", r.Figures["tapin"].P95/r.Figures["floor"].P95, 1.2))
 	b.add(r)
-	return b.measurePace(all)
+	return b.measurePace(ctx, all, site.URL)
 }
 
-// measurePace counts pictures while the page moves, first here, then there.
-func (b *bench) measurePace(all map[string]*scene) error {
+// measurePace counts pictures while both pages move, now here, now there.
+func (b *bench) measurePace(ctx context.Context, all map[string]*scene, site string) error {
 	during := 4 * time.Second
 	if b.smoke {
 		during = time.Second
 	}
 	rates := map[string][]float64{}
-	for _, who := range []string{"floor", "tapin"} {
-		if err := all[who].show("animating"); err != nil {
-			return err
-		}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, site+"/move", http.NoBody)
+	if err != nil {
+		return err
 	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close()
 	for range min(b.rounds, 5) {
 		for _, who := range []string{"floor", "tapin"} {
 			rate, err := all[who].pace(during)

@@ -34,7 +34,9 @@ const render = async () => {
 addEventListener("hashchange", render); render()</script>`
 	},
 	"pulse": func() string {
-		return `<body style="margin:0;background:red"><script>let n = 0; onmousedown = () => { document.body.style.background = n++ % 2 ? "red" : "blue" }</script>`
+		return `<body style="margin:0;background:red"><script>let n = 0; onmousedown = () => { document.body.style.background = n++ % 2 ? "red" : "blue" }
+const move = () => { document.body.style.background = "hsl(" + n++ % 360 + " 80% 50%)"; requestAnimationFrame(move) }
+fetch("/moving").then(move)</script>`
 	},
 }
 
@@ -106,6 +108,8 @@ func serveSite() *httptest.Server {
 	for name, make := range sitePages {
 		made["/"+name] = []byte(page(name, make()))
 	}
+	moving := make(chan struct{})
+	move := sync.OnceFunc(func() { close(moving) })
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		switch body, ok := made[r.URL.Path]; {
@@ -115,6 +119,13 @@ func serveSite() *httptest.Server {
 		case r.URL.Path == "/image":
 			w.Header().Set("Content-Type", "image/png")
 			_, _ = w.Write(picture())
+		case r.URL.Path == "/move": // from now on the pages that pulse do not stop
+			move()
+		case r.URL.Path == "/moving":
+			select {
+			case <-moving:
+			case <-r.Context().Done():
+			}
 		case r.URL.Path == "/api":
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write([]byte(`["a","b","c","d","e","f","g","h"]`))
