@@ -99,14 +99,6 @@
   const seen = r => r.right > view.left && r.left < view.right && r.bottom > view.top && r.top < view.bottom
   const away = (r, fixed) => r.right <= reach.left || r.bottom <= reach.top || fixed && (r.left >= innerWidth || r.top >= innerHeight || r.right <= 0 || r.bottom <= 0)
 
-  // near tells of everything in an element at once that no text of it is away.
-  const near = el => {
-    const all = document.createRange()
-    all.selectNodeContents(el)
-    const r = all.getBoundingClientRect()
-    return r.left >= reach.left && r.top >= reach.top
-  }
-
   // clipped is a box that shows nothing of what is in it.
   const clipped = (el, cs, position = cs.position) => {
     const positioned = position === 'absolute' || position === 'fixed', spills = cs.overflowX === 'visible'
@@ -532,5 +524,5 @@
   }
 
   // What reading the text needs of all this.
-  tapin.eyes = { look, away, near, shown, drawn, clipped, each, skipped, frameOwner, isHeading, dataTable, canHost, suspect, begin: () => { opaque = false }, opaque: () => opaque }
+  tapin.eyes = { look, away, shown, drawn, clipped, each, skipped, frameOwner, isHeading, dataTable, canHost, suspect, begin: () => { opaque = false }, opaque: () => opaque }
 })(globalThis.tapin ??= {})

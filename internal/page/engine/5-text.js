@@ -3,7 +3,7 @@
   if (tapin.text) return
 
   const { eyes, plain } = tapin
-  const { away, near, drawn, clipped, each, skipped, frameOwner, isHeading, canHost, suspect } = eyes
+  const { away, drawn, clipped, each, skipped, frameOwner, isHeading, canHost, suspect } = eyes
 
   // Deeper than any page goes that is made to be read, and less than the stack holds.
   const deepest = 1000
@@ -22,14 +22,11 @@
   tapin.textOf = (els, max) => {
     const parts = ['']
     let size = 0, gap = 0, depth = 0, deep = false
-    let astray = !els.every(near) // some of it may lie where nobody can scroll to
     const gaps = ['', ' ', '\t', '\n', '\n\n']
     const part = wide => { gap = Math.max(gap, wide) }
     const put = (data, el) => {
-      if (astray) {
-        const r = plain.box(el)
-        if (r.width > 0 && away(r, false)) return
-      }
+      const r = plain.box(el)
+      if (r.width > 0 && away(r, false)) return
       const words = (size ? gaps[gap] : '') + data
       parts[parts.length - 1] += words
       size += words.length
@@ -56,8 +53,6 @@
       const wide = width(display, tag), before = size
       let tiny, kept // not known yet
       if (depth === deepest) return void (deep = true)
-      const apart = astray
-      if (tapin.shadow(el)) astray = true // what is in there was not asked about
       depth++
       part(wide)
       each(el, child => {
@@ -72,7 +67,6 @@
       if (canHost.test(tag) && !tapin.shadow(el)) suspect(el, tag, size === before)
       part(wide)
       depth--
-      astray = apart
     }
     const width = (display, tag) => display === 'inline' || display === 'contents' ? 0 : display.startsWith('inline') ? 1 : display === 'table-cell' ? 2
       : tag === 'p' || isHeading(tag) ? 4 : 3
