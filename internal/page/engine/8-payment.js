@@ -363,19 +363,17 @@
 
   // From the document's start, so that no script of the page hears it first;
   // those for fingers only while the gate is closed, as they slow scrolling.
-  for (const type of ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click', 'auxclick', 'dblclick', 'keydown', 'keypress', 'keyup', 'submit']) {
-    addEventListener(type, hear, { capture: true, passive: false })
-  }
-  const fingers = on => {
-    for (const type of ['touchstart', 'touchend']) (on ? addEventListener : removeEventListener)(type, hear, { capture: true, passive: false })
-  }
+  const hands = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click', 'auxclick', 'dblclick', 'keydown', 'keypress', 'keyup', 'submit']
+  const fingers = ['touchstart', 'touchend']
+  const listen = types => { for (const type of types) addEventListener(type, hear, { capture: true, passive: false }) }
+  listen(hands)
 
   // payArm closes the gate for what we are about to do; nobody may forget it
   // closed for the person who drives next. Beside the document in which a payment
   // was permitted only hands are stopped, not what comes of it.
   tapin.payArm = ({ permit, rules, beside }) => {
     if (gate) clearTimeout(gate.over)
-    fingers(true)
+    listen([...hands, ...fingers]) // again, as document.open() forgets whoever listened
     gate = { permit: permit ?? null, rules: rules ?? {}, refused: null, used: false, done: false, spent: false, beside: Boolean(beside), over: setTimeout(tapin.payDisarm, 15000) }
   }
 
@@ -384,7 +382,7 @@
     const was = gate
     if (was) clearTimeout(was.over)
     gate = null
-    fingers(false)
+    for (const type of fingers) removeEventListener(type, hear, { capture: true })
     return { refused: was?.refused ?? null, used: Boolean(was?.used) }
   }
 })(globalThis.tapin ??= {})
