@@ -65,7 +65,8 @@
       if (tag === 'br') return end()
       if (unread.has(tag) || written(node) || !seen(node)) return
       if (['s', 'del', 'strike'].includes(tag) || /line-through/.test(getComputedStyle(node).textDecorationLine)) return add(' ', node) // what it was
-      const inline = /^(?:inline|contents|ruby)/.test(getComputedStyle(node).display) && !button(node)
+      // A link behind a sum, such as "Change", does not say what the sum is.
+      const inline = /^(?:inline|contents|ruby)/.test(getComputedStyle(node).display) && !button(node) && !(tag === 'a' && hasSum(text))
       if (!inline) end()
       const root = tapin.shadow(node)
       if (root) for (const child of root.childNodes) walk(child, depth + 1)
@@ -164,17 +165,21 @@
     }
   }
 
+  const forCard = el => {
+    if (el.localName !== 'input' || !tapin.visible(el)) return false
+    const says = [el.autocomplete, el.name, el.id, el.placeholder, el.getAttribute('aria-label'), ...[...el.labels ?? []].map(l => l.textContent)].map(s => (s ?? '').trim())
+    return /^cc-(?:number|exp|csc)/.test(says[0]) || says.some(s => s && words.cardField.test(s))
+  }
+
+  // sendsCard tells a button that sends a form with a card in it: beside a total
+  // that pays, in whatever words and language.
+  const sendsCard = el => el.type === 'submit' && Boolean(el.form) && [...el.form.elements].some(forCard)
+
   // evidence is how much the document looks as if it was about to take money.
   const evidence = () => {
     const all = lines()
     let card = false, sum = false
-    for (const root of tapin.roots()) {
-      for (const el of root.querySelectorAll('input')) {
-        if (!tapin.visible(el)) continue
-        const says = [el.autocomplete, el.name, el.id, el.placeholder, el.getAttribute('aria-label'), ...[...el.labels ?? []].map(l => l.textContent)].map(s => (s ?? '').trim())
-        if (/^cc-(?:number|exp|csc)/.test(says[0]) || says.some(s => s && words.cardField.test(s))) card = true
-      }
-    }
+    for (const root of tapin.roots()) if ([...root.querySelectorAll('input')].some(forCard)) card = true
     const says = (list, text) => list.some(w => w.test(text))
     for (let i = 0; i < all.length && !sum; i++) {
       const text = all[i].text
@@ -228,7 +233,8 @@
     const short = said.filter(s => s.length <= 90).map(s => s.replace(/[→›»▸➔✓✔🔒]/gu, '').trim())
     const sure = short.some(s => words.surely.some(w => w.test(s)))
     const maybe = !sure && short.some(s => words.maybe.some(w => w.test(s)) && !words.never.test(s))
-    if (!sure && !maybe) return it
+    const sends = !sure && !maybe && sendsCard(el) && !short.some(s => words.never.test(s))
+    if (!sure && !maybe && !sends) return it
     const around = evidence()
     if (o?.card) around.card = true
     if (o?.sum) around.sum = true
@@ -239,7 +245,7 @@
     const points = (around.card ? 2 : 0) + (around.sum ? 1 : 0) + (around.about ? 1 : 0)
     const buys = short.some(s => words.buys.test(s))
     if (guides(el) || maybe && !buys && leads(el) && !around.card) return it // another page asks first
-    it.pays = sure ? !leads(el) || around.sum || around.card : around.sum && (points >= 2 || buys) || around.card && points >= 2
+    it.pays = sure ? !leads(el) || around.sum || around.card : sends ? around.sum : around.sum && (points >= 2 || buys) || around.card && points >= 2
     if (maybe && /^(?:continue|weiter|continuer|continuar|continua|doorgaan|ok|okay|yes|ja|next|下一步|次へ)$/.test(it.label)) it.pays = around.sum && points >= 3 && !leads(el)
     if (it.pays) it.mark = mark(it)
     return it
@@ -278,7 +284,7 @@
     if (via) return judge(via, o)
     const around = evidence()
     const it = { pays: false, label: '', why: ['a form that is sent'], name: tapin.describe(form) }
-    it.pays = around.card && (around.sum || around.about) && [...form.elements].some(e => e.localName === 'input' && tapin.visible(e) && words.cardField.test(`${e.name} ${e.id} ${e.autocomplete} ${e.placeholder}`) || /^cc-/.test(e.autocomplete ?? ''))
+    it.pays = around.card && (around.sum || around.about) && [...form.elements].some(forCard)
     if (it.pays) it.mark = mark(it)
     return it
   }
