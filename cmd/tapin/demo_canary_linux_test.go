@@ -64,6 +64,7 @@ func TestNothingOfTheDemoIsAnywhereButSealed(t *testing.T) {
 	k.must("owner", "POST", "/session/wait", map[string]any{"selector": "input[type=password]:focus", "screenshot": false})
 	k.bot.Say(theOwner, "type: "+canaryRelayed, 0)
 	k.reads(fmt.Sprintf("Typed %d characters into a password field", len(canaryRelayed)))
+	k.settled() // until then the server that has the message keeps it
 	look("while it stands in the fields", k.places())
 
 	k.killSidecar()
@@ -106,7 +107,7 @@ func TestNothingOfTheDemoIsAnywhereButSealed(t *testing.T) {
 	}
 	kept(above, at)
 	if found := sightings(at, words...); len(found) != 1 {
-		t.Errorf("of one planted word %d were found", len(found))
+		t.Errorf("of one planted word %d were found: %v", len(found), found)
 	}
 	t.Logf("%d words looked for in %d places", len(words), looked+len(at))
 }

@@ -35,10 +35,11 @@ func (k *talk) absent(words ...string) {
 // sightings are where any of the words is, and in which form.
 func sightings(places map[string]string, words ...string) (found []string) {
 	for _, w := range words {
-		for form, text := range forms(w) {
-			for place, all := range places {
+		for place, all := range places {
+			for form, text := range forms(w) {
 				if strings.Contains(all, text) {
 					found = append(found, fmt.Sprintf("%s is in %s, %s", w, place, form))
+					break // one spelling may be another's too
 				}
 			}
 		}

@@ -67,7 +67,9 @@ func launch(cfg Config, proxyAddr string) (*process, error) {
 		"--proxy-bypass-list=<-loopback>",
 	)
 	p.cmd = exec.Command(cfg.Chromium, args...) //nolint:gosec // the browser the owner configured
-	p.cmd.Env = cfg.Env
+	// The browser keeps settings of a crash reporter, also of one that is off, in
+	// the folder of this name, which would be the owner's own.
+	p.cmd.Env = append(slices.Clone(cfg.Env), "CHROME_CONFIG_HOME="+profile)
 	p.cmd.Dir = cfg.Dir
 	p.cmd.ExtraFiles = []*os.File{fromUs, toUs}
 	// A file, not a writer: waiting for the browser must not wait for children
