@@ -125,11 +125,11 @@ web: setup web/node_modules ## the pages: types, properties, a real browser, axe
 screenshots: setup web/node_modules ## every state of the pages into bin/screenshots, a choice into docs/img
 	@node web/dev/screenshots.js bin/screenshots
 	@SCALE=2 node web/dev/screenshots.js docs/img $(SHOTS)
+	@$(GO) run ./web/dev shrink docs/img
 	@$(MAKE) --no-print-directory screenshots-terminal
 
-screenshots-terminal: setup build ## what tapin shows in a terminal into docs/img
-	@$(GO) run ./scripts/terminal bin/tapin docs/img
-	@$(GO) run ./web/dev shrink docs/img
+screenshots-terminal: setup build ## what tapin shows in a terminal into bin/screenshots, the README's into docs/img
+	@$(GO) run ./scripts/terminal bin/tapin bin/screenshots
 	@TAPIN_TEST_WRITE_DOCS=1 $(GO) test ./cmd/tapin -run TestTheTerminalInTheREADMEIsReal -count=1
 
 docs: go ## write the references in docs anew: settings, commands, routes and codes, MCP tools

@@ -78,7 +78,14 @@ func page(w http.ResponseWriter, r *http.Request) {
 <p>There is <a href=/more>more</a> to be read about pens and what they cost, which nobody has the time to read to the end of it.`)
 		return
 	}
-	_, _ = fmt.Fprintf(w, "<!doctype html><title>Page %s &#27;[31mred</title><p>hello", name)
+	if name == "account" {
+		http.SetCookie(w, &http.Cookie{Name: "known", Value: "yes", Path: "/", MaxAge: 3600, HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	}
+	greeting := "hello"
+	if _, err := r.Cookie("known"); err == nil {
+		greeting = "hello again"
+	}
+	_, _ = fmt.Fprintf(w, "<!doctype html><title>Page %s &#27;[31mred</title><p>%s", name, greeting)
 }
 
 // pick takes a member out of the last JSON answer into a variable: pick PID daemon_pid.
