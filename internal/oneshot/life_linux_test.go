@@ -39,22 +39,6 @@ func (w *world) kill(t *testing.T) {
 // chromiumOf is the browser's process, 0 when it is on its way in or out.
 func chromiumOf(id string) int { return browsertest.BrowserOf(id) }
 
-// contexts counts those that were given out warm, or made on the spot.
-func (w *world) contexts(from string) float64 {
-	families, _ := w.registry.Gather()
-	for _, f := range families {
-		if f.GetName() != "tapin_oneshot_contexts_total" {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			if m.GetLabel()[0].GetValue() == from {
-				return m.GetCounter().GetValue()
-			}
-		}
-	}
-	return -1
-}
-
 // slowly serves a page that comes when it is let, and one that comes at once.
 func slowly() (mux *http.ServeMux, arrived chan struct{}) {
 	mux, arrived = http.NewServeMux(), make(chan struct{}, 100)

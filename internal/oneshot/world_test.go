@@ -106,3 +106,19 @@ func noise(width, height int) string {
 		let s = 1; for (let n = 0; n < i.data.length; n++) { s = (Math.imul(s, 1103515245) + 12345) & 0x7fffffff; i.data[n] = n %% 4 == 3 ? 255 : s >> 16 & 255 }
 		x.putImageData(i, 0, 0)</script>`, width, height)
 }
+
+// contexts counts those that were given out warm, or made on the spot.
+func (w *world) contexts(from string) float64 {
+	families, _ := w.registry.Gather()
+	for _, f := range families {
+		if f.GetName() != "tapin_oneshot_contexts_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			if m.GetLabel()[0].GetValue() == from {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return -1
+}
