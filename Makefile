@@ -6,8 +6,8 @@ FUZZTIME ?= 30s
 CHAOS    ?= 50
 PKGS     ?= ./...
 
-# Two packages at a time: each may have a Chromium of its own running.
-TESTFLAGS ?= -p 2 -timeout 15m
+# Two packages at a time, four tests of each: they wait for browsers more than they compute.
+TESTFLAGS ?= -p 2 -parallel 4 -timeout 15m
 
 LDFLAGS := -s -w -X tapin/internal/cli.version=$(VERSION)
 TOOLS   := bin/tools
