@@ -110,12 +110,14 @@ func TestTheContextChecklistHoldsByMCPAlone(t *testing.T) {
 	if done["ok"] != true || done["appliedCookies"] != 2.0 || done["appliedStorageKeys"].(float64) < 2 {
 		t.Errorf("the import tells %v", done)
 	}
+	// The first question afterwards is one that may be asked twice: it may leave
+	// on a connection of which nobody has noticed yet that it broke.
 	b.kill("sidecar_pid")
-	sees(into, "cookie session is abc123", "cookie user is alice", "!mine", "stored b cart")
 	_, third := into.do("oc_context_export", nil)
 	if was, is := steady(t, envelope), steady(t, third["envelope"]); was != is {
 		t.Errorf("what was taken over is\n%s\nnot\n%s", is, was)
 	}
+	sees(into, "cookie session is abc123", "cookie user is alice", "!mine", "stored b cart")
 
 	// Both journals tell of it with the origin, and with nothing that was carried.
 	for _, h := range []*host{from, into} {
