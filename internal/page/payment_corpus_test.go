@@ -77,12 +77,12 @@ func (s *score) add(want, got bool) bool {
 
 func TestPagesThatTakeMoneyAreKnownFromThoseThatDoNot(t *testing.T) {
 	t.Parallel()
-	blind, fresh, second, seen := exhibits(t, "blind"), exhibits(t, "fresh"), exhibits(t, "second"), exhibits(t, "seen")
-	unsighted := slices.Concat(blind, fresh, second)
+	blind, fresh, second, third, seen := exhibits(t, "blind"), exhibits(t, "fresh"), exhibits(t, "second"), exhibits(t, "third"), exhibits(t, "seen")
+	unsighted := slices.Concat(blind, fresh, second, third)
 	if all := len(unsighted) + len(seen); all < 80 || 2*len(unsighted) < all {
 		t.Fatalf("%d pages, %d of them made without sight of the patterns", all, len(unsighted))
 	}
-	for _, half := range [][]exhibit{blind, fresh, second, seen} {
+	for _, half := range [][]exhibit{blind, fresh, second, third, seen} {
 		name, _, _ := strings.Cut(half[0].name, "/")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

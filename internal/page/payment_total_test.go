@@ -33,7 +33,7 @@ func TestLabelsThatSpeakOfTheTotal(t *testing.T) {
 	t.Parallel()
 	for label, want := range map[string]int{
 		"Total due today": 0, "Due today:": 0, "Heute fällig": 0, "Amount due": 1, "Order total (2 items)": 1, "You pay": 1, "Gesamtbetrag inkl. MwSt.": 1, "Net à payer": 1,
-		"Total a pagar": 1, "Valor total": 1, "Totale da pagare": 1, "Te betalen": 1, "ご請求額": 1, "应付金额": 1, "Total": 2, "Totaal": 2, "合計": 2, "Transfer amount": 3, "振込金額": 3, "Betrag": 4,
+		"Total a pagar": 1, "Valor total": 1, "Totale da pagare": 1, "Te betalen": 1, "ご請求額": 1, "应付金额": 1, "Total": 2, "Totaal": 2, "合計": 2, "Transfer amount": 3, "振込金額": 3, "Betrag": 4, "Bruttobetrag": 1, "A tuo carico": 1, "Total of 3 items": 2, "Total of 360 payments": -1, "Totale trattenute": -1, "Terug te ontvangen bedrag": -1,
 		"Subtotal": -1, "Sub-total": -1, "Zwischensumme": -1, "Sous-total": -1, "Shipping total": -1, "Total savings": -1, "Total interest": -1, "Refund amount": -1, "退款金额": -1, "Tax": -1, "Available balance": -1, "小計": -1, "Price": -1, "": -1, "Totally new": -1,
 	} {
 		if got := rankOf(label); got != want {

@@ -140,22 +140,40 @@
   }
 
   // pressed tells whether a sum stands on the button that takes it.
-  const pressed = el => {
+  const pressed = (el, known) => {
     const by = up(el, button)
-    return Boolean(by && saying(by).some(s => words.surely.some(w => w.test(s))))
+    return Boolean(by && weigh(by, null, known).pays)
+  }
+
+  // beside are the sums, by their place, that stand alone with a button that
+  // takes them: where nothing is called a total, that is what it takes.
+  const beside = (at, sums) => {
+    if (!at.length) return []
+    const takes = tapin.roots().flatMap(root => [...root.querySelectorAll('button,[role=button],input[type=submit]')]).slice(0, 200)
+      .filter(el => tapin.visible(el) && meant(saying(el)).some(s => words.surely.some(w => w.test(s))))
+    if (takes.length !== 1) return []
+    for (let node = takes[0]; node; node = tapin.above(node)) {
+      const inside = at.flatMap((el, i) => tapin.within(el, node) ? [i] : [])
+      if (inside.length) return inside.every(i => sums[i].text === sums[inside[0]].text) ? inside : []
+    }
+    return []
   }
 
   // paySums are the sums that the document shows, with what stands beside them.
   tapin.paySums = ({ names }) => {
-    const all = lines(), echo = echoes()
+    const all = lines(), echo = echoes(), at = []
+    let around
+    const known = () => around ??= evidence()
     const sums = []
     for (let i = 0; i < all.length && sums.length < 300; i++) {
       const { text, el } = all[i]
       if (!hasSum(text)) continue
       const own = text.replace(/[^\p{L}]/gu, '').length > 4
       const label = own ? '' : labelOf(all, i)
-      sums.push({ text: clip(text, 200), label: clip(label, 100), echo: echo(label, text), button: pressed(el), box: boxOf(el) })
+      sums.push({ text: clip(text, 200), label: clip(label, 100), echo: echo(label, text), button: pressed(el, known), box: boxOf(el) })
+      at.push(el)
     }
+    for (const i of beside(at, sums)) sums[i].beside = true
     // Names are looked for where nobody typed them.
     const squash = s => fold(s).replace(/[^\p{L}\p{N}]+/gu, '')
     const whole = squash(all.map(l => l.text).join(' '))
@@ -196,11 +214,19 @@
 
   const control = el => up(el, n => tapin.clickable(n) && n.localName !== 'label') ?? up(el, n => n.localName === 'label')?.control ?? up(el, n => getComputedStyle(n).cursor === 'pointer' && (n.innerText ?? '').length < 80) ?? el
 
+  // drawn is the text of a part of a component with what the page hung into it.
+  const drawn = node => {
+    if (node.nodeType === Node.TEXT_NODE) return node.data
+    if (node.nodeType !== Node.ELEMENT_NODE || unread.has(node.localName)) return ''
+    const hung = node.localName === 'slot' ? node.assignedNodes() : []
+    return [...hung.length ? hung : node.childNodes].map(drawn).join(' ')
+  }
+
   const saying = el => {
     const said = []
     if (el.localName === 'input') said.push(['submit', 'button', 'reset', 'image'].includes(el.type) ? el.value || el.alt || (el.type === 'submit' ? 'submit' : '') : '')
     for (const id of (el.getAttribute('aria-labelledby') ?? '').split(/\s+/)) if (id) said.push(el.getRootNode().getElementById?.(id)?.textContent ?? '')
-    said.push(el.getAttribute('aria-label') ?? '', el.localName === 'input' ? '' : el.innerText ?? el.textContent ?? '', el.title ?? '')
+    said.push(el.getAttribute('aria-label') ?? '', el.localName === 'input' ? '' : el.querySelector?.('slot') ? drawn(el) : el.innerText ?? el.textContent ?? '', el.title ?? '')
     for (const img of el.querySelectorAll?.('img[alt]') ?? []) said.push(img.alt)
     return [...new Set(said.map(s => clip(fold(s), 160)).filter(Boolean))]
   }
@@ -221,23 +247,36 @@
 
   const patterns = list => (list ?? []).flatMap(p => { try { return [new RegExp(p, 'iu')] } catch { return [] } })
 
-  // judge says whether working the element pays. What the button says decides,
-  // and where that is not enough, what is around it.
+  // meant is what is said on a button, and the same without what it costs and when.
+  const meant = said => {
+    const short = said.filter(s => s.length <= 90).map(s => s.replace(/[→›»▸➔✓✔🔒]/gu, '').trim())
+    const bare = short.map(s => s.replace(words.priced, ' ').replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, ''))
+    return [...new Set([...short, ...bare, ...bare.map(s => s.replace(words.when, ''))].filter(s => s && !/^[^\p{L}]*$/u.test(s)))]
+  }
+
   const judge = (el, o) => {
+    const it = weigh(el, o)
+    if (it.pays) it.mark = mark(it)
+    return it
+  }
+
+  // weigh says whether working the element pays. What the button says decides,
+  // and where that is not enough, what is around it.
+  const weigh = (el, o, known) => {
     const it = { pays: false, label: '', why: [], name: tapin.describe(el) }
     if (isField(el)) return it
     const said = saying(el)
     it.label = said[0] ?? ''
     const own = patterns(o?.patterns)
-    if (said.some(s => own.some(p => p.test(s)))) return { ...it, pays: true, sure: true, why: ['a pattern of the owner'], mark: mark(it) }
-    const short = said.filter(s => s.length <= 90).map(s => s.replace(/[→›»▸➔✓✔🔒]/gu, '').trim())
+    if (said.some(s => own.some(p => p.test(s)))) return { ...it, pays: true, sure: true, why: ['a pattern of the owner'] }
+    const short = meant(said)
     const sure = short.some(s => words.surely.some(w => w.test(s)))
     const maybe = !sure && short.some(s => words.maybe.some(w => w.test(s)) && !words.never.test(s))
     const sends = !sure && !maybe && sendsCard(el) && !short.some(s => words.never.test(s))
     if (!sure && !maybe && !sends) return it
-    const around = evidence()
+    const around = { ...known?.() ?? evidence() }
     if (o?.card) around.card = true
-    if (o?.sum) around.sum = true
+    if (o?.sum || maybe && said.some(s => words.priced.test(s))) around.sum = true
     if (around.card) it.why.push('fields for a card')
     if (around.sum) it.why.push('a total')
     if (around.about) it.why.push('words about payment')
@@ -246,8 +285,7 @@
     const buys = short.some(s => words.buys.test(s))
     if (guides(el) || maybe && !buys && leads(el) && !around.card) return it // another page asks first
     it.pays = sure ? !leads(el) || around.sum || around.card : sends ? around.sum : around.sum && (points >= 2 || buys) || around.card && points >= 2
-    if (maybe && /^(?:continue|weiter|continuer|continuar|continua|doorgaan|ok|okay|yes|ja|next|下一步|次へ)$/.test(it.label)) it.pays = around.sum && points >= 3 && !leads(el)
-    if (it.pays) it.mark = mark(it)
+    if (maybe && short.some(s => /^(?:continue|weiter|continuer|continuar|continua|doorgaan|ok|okay|yes|ja|next|下一步|次へ)$/.test(s))) it.pays = around.sum && points >= 3 && !leads(el)
     return it
   }
 
