@@ -6,8 +6,8 @@ FUZZTIME ?= 30s
 CHAOS    ?= 50
 PKGS     ?= ./...
 
-# Two packages at a time, four tests of each: they wait for browsers more than they compute.
-TESTFLAGS ?= -p 2 -parallel 4 -timeout 15m
+# Two packages at a time: each may have a Chromium of its own running.
+TESTFLAGS ?= -p 2 -timeout 15m
 
 LDFLAGS := -s -w -X tapin/internal/cli.version=$(VERSION)
 TOOLS   := bin/tools
@@ -35,7 +35,7 @@ setup: go ## make sure that Go and a browser are there
 setup-test: ## make sure that what only the tests need is there
 	@scripts/setup-test.sh
 
-test: setup setup-test lint race ## everything that has to hold: lint, and all tests under the race detector
+test: setup setup-test vet race ## everything that has to hold: formatting, vet, all tests under the race detector
 	@echo "test: all held"
 
 verify: setup build ## show a hand-off from beginning to end, with the program itself
@@ -45,16 +45,18 @@ race: go cc ## all tests under the race detector, nothing else
 	@echo "race: $(GO) test -race $(TESTFLAGS) $(PKGS)"
 	@CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(PKGS)
 
-lint: go $(TOOLS)/golangci-lint ## gofmt, vet, golangci-lint (staticcheck is in it)
-	@echo "lint: gofmt"
-	@bad=$$(find . -name '*.go' -not -path './bin/*' -not -path '*/node_modules/*' -exec gofmt -l {} +); \
-	  if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
-	@echo "lint: go vet"
-	@$(GO) vet $(PKGS)
-	@echo "lint: go vet, as on macOS"
-	@GOOS=darwin CGO_ENABLED=0 $(GO) vet $(PKGS)
+lint: vet $(TOOLS)/golangci-lint ## vet, and golangci-lint (staticcheck is in it), which is built once and takes minutes
 	@echo "lint: golangci-lint"
 	@$(TOOLS)/golangci-lint run $(PKGS)
+
+vet: go ## gofmt, and go vet for this system and for macOS
+	@echo "vet: gofmt"
+	@bad=$$(find . -name '*.go' -not -path './bin/*' -not -path '*/node_modules/*' -exec gofmt -l {} +); \
+	  if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
+	@echo "vet: go vet"
+	@$(GO) vet $(PKGS)
+	@echo "vet: go vet, as on macOS"
+	@GOOS=darwin CGO_ENABLED=0 $(GO) vet $(PKGS)
 
 fmt: go ## gofmt everything
 	@gofmt -w cmd internal *.go
@@ -106,6 +108,9 @@ bench/peers/node_modules: bench/peers/package.json
 
 verify-browserbase: setup ## the official Browserbase SDK against our stand-in for it (needs Node and npm)
 	@GO='$(GO)' scripts/verify/browserbase.sh
+
+verify-guides: setup ## follow every command of the README and the guides
+	@TAPIN_TEST_GUIDES=1 $(GO) test ./cmd/tapin -run TestTheGuidesCanBeFollowed -count=1 -v -timeout 15m
 
 verify-fresh: build ## a machine that has never seen tapin, and where beginners get stuck (as root, in a container)
 	@scripts/verify/fresh.sh

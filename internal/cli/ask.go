@@ -137,7 +137,8 @@ func (a *app) askedSecret(ctx context.Context, question string) (secret.Text, er
 // readHidden reads a line from a terminal that does not show it. Who leaves with
 // Ctrl-C gets a terminal back that shows what is typed.
 func readHidden(ctx context.Context, file *os.File) (secret.Text, error) {
-	before, err := term.GetState(int(file.Fd()))
+	tty := int(file.Fd()) // asked once: the file may be closed while the read is left behind
+	before, err := term.GetState(tty)
 	if err != nil {
 		return secret.Text{}, fault.New(fault.InvalidRequest, "", "nothing could be read from the terminal")
 	}
@@ -147,7 +148,7 @@ func readHidden(ctx context.Context, file *os.File) (secret.Text, error) {
 	}
 	heard := make(chan said, 1)
 	go func() {
-		typed, err := term.ReadPassword(int(file.Fd()))
+		typed, err := term.ReadPassword(tty)
 		heard <- said{secret.New(string(typed)), err}
 	}()
 	select {
@@ -157,7 +158,7 @@ func readHidden(ctx context.Context, file *os.File) (secret.Text, error) {
 		}
 		return s.text, s.err
 	case <-ctx.Done():
-		_ = term.Restore(int(file.Fd()), before) // the read itself is left behind
+		_ = term.Restore(tty, before) // the read itself is left behind
 		return secret.Text{}, exit(interrupted)
 	}
 }

@@ -56,7 +56,7 @@ func (w *world) errands(rows []*row, together int) []errand {
 
 // together is how many frames share a page; a slow machine must be able to open
 // them in the time of a one-shot.
-const together = 6
+const together = 12
 
 // verdict is what the caller of a one-shot was told.
 type verdict struct {
