@@ -90,8 +90,8 @@ func TestASessionThatComesAfterEverybodyLeftIsReleased(t *testing.T) {
 	t.Parallel()
 	s := cloud(t, &standin.Options{Shared: true})
 	p := provider(t, s, &browserbase.Options{Ledger: ledger(t, 0)})
-	s.Inject(standin.Fault{On: makeSession, Exact: true, Late: 1500 * time.Millisecond})
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	s.Inject(standin.Fault{On: makeSession, Exact: true, Late: 4 * time.Second})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // long enough for the wish to leave
 	defer cancel()
 	_, err := p.Create(ctx, browser.Spec{ID: "ses_late-1"})
 	if !errors.Is(err, context.DeadlineExceeded) {
@@ -112,8 +112,8 @@ func TestTheNextProcessReleasesWhatOneThatWasKilledHadWishedFor(t *testing.T) {
 	s, book := cloud(t, &standin.Options{Shared: true}), ledger(t, 0)
 	theirs := s.Foreign(map[string]any{"tapin": "somebody", "tapin_browser": "ses_killed-1"})
 	p := provider(t, s, &browserbase.Options{Ledger: book})
-	s.Inject(standin.Fault{On: makeSession, Exact: true, Late: 1500 * time.Millisecond})
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	s.Inject(standin.Fault{On: makeSession, Exact: true, Late: 4 * time.Second})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // long enough for the wish to leave
 	defer cancel()
 	_, _ = p.Create(ctx, browser.Spec{ID: "ses_killed-1"})
 	_ = p.Close() // it looks no more, as if it had been killed
