@@ -32,6 +32,9 @@ var symbols = []sign{
 	{"Rs.", rupees}, {"Rs", rupees}, {"kr.", crowns}, {"kr", crowns}, {"lei", []Currency{"RON"}},
 }
 
+// rand stands before its number alone: behind one, an R is anything.
+var rand = sign{"R", []Currency{"ZAR"}}
+
 // names are what people call them; in lower case.
 var names = []sign{
 	{"dollars", []Currency{"USD", "CAD", "AUD", "NZD"}}, {"dollar", []Currency{"USD", "CAD", "AUD", "NZD"}}, {"bucks", []Currency{"USD"}},
@@ -50,6 +53,9 @@ func signBefore(text string, start, taken int) (sign, int, bool) {
 		if rest, ok := strings.CutSuffix(head, s.text); ok && len(rest) >= taken && !cutsWord(rest, s.text) {
 			return s, len(rest), true
 		}
+	}
+	if rest, ok := strings.CutSuffix(head, rand.text); ok && len(rest) >= taken && !cutsWord(rest, rand.text) {
+		return rand, len(rest), true
 	}
 	if s, from, ok := codeBefore(head); ok && from >= taken {
 		return s, from, true
@@ -175,6 +181,9 @@ func endsWithSign(head string) bool {
 		if rest, ok := strings.CutSuffix(head, s.text); ok && !cutsWord(rest, s.text) {
 			return true
 		}
+	}
+	if rest, ok := strings.CutSuffix(head, rand.text); ok && !cutsWord(rest, rand.text) {
+		return true
 	}
 	_, _, ok := codeBefore(head)
 	return ok

@@ -21,7 +21,7 @@ func TestAPictureOfAPage(t *testing.T) {
 	html(mux, "/", `<title>Hello</title><meta name=viewport content="width=device-width"><h1>Hello</h1>`)
 	html(mux, "/tall", `<title>Tall</title><meta name=viewport content="width=device-width"><body style="margin:0"><div style="height:3000px;background:linear-gradient(red,blue)">`)
 	html(mux, "/noise", noise(390, 3000))
-	html(mux, "/louder", noise(1280, 9000))
+	html(mux, "/louder", noise(1280, 3500))
 	html(mux, "/endless", `<body style="margin:0"><div style="height:40000px">`)
 	mux.HandleFunc("/missing", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotFound)

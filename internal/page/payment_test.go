@@ -50,8 +50,9 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 		"/form":   tellsPaid + `<p>Total: $12.00</p><form onsubmit="pay(); return false"><input id=f autocomplete=cc-csc><button id=p>Pay</button></form>`,
 		"/late":   tellsPaid + `<p>Total: $12.00</p><form id=form onsubmit="pay(); return false"><button id=b>Pay $12.00</button></form><a id=p onclick="form.requestSubmit()" href="#x">Details</a>`,
 		"/short":  tellsPaid + `<p>Total: $12.00</p><input id=f><button id=p onclick="pay()">Pay now</button><script>onkeydown = e => { if (e.key === 'F8') p.click() }</script>`,
-		"/slide":  tellsPaid + `<body style="margin:0"><p>Amount due: $12.00 <button id=ready onclick="armed = true">Ready</button></p><a id=p href="#x" style="position:absolute;left:50px;top:100px;width:200px;height:50px">Details</a><iframe id=i style="position:absolute;left:-900px;top:100px;border:0" width=250 height=80 src="/inner"></iframe><script>armed = false; onmessage = pay; addEventListener('pointermove', () => { if (armed) i.style.left = '50px' }, true)</script>`,
+		"/slide":  tellsPaid + `<body style="margin:0"><p>Amount due: $12.00 <button id=ready onclick="armed = true">Show more</button></p><a id=p href="#x" style="position:absolute;left:50px;top:100px;width:200px;height:50px">Details</a><iframe id=i style="position:absolute;left:-900px;top:100px;border:0" width=250 height=80 src="/inner"></iframe><script>armed = false; onmessage = pay; addEventListener('pointermove', () => { if (armed) i.style.left = '50px' }, true)</script>`,
 		"/card":   tellsPaid + `<p>Total: $12.00</p><form onsubmit="pay(); return false"><input autocomplete=cc-number><button id=p>Wyślij zamówienie</button></form>`,
+		"/last":   tellsPaid + `<p>Total: $12.00</p><p>Payment method: Visa •••• 4417</p><button>Change card</button> <button id=p onclick="pay()">Off we go</button>`,
 		"/again":  tellsPaid + `<p>Your card was declined.</p><p>Total: $12.00</p><p>Visa 4417</p><button id=p onclick="pay()">Try again</button>`,
 		"/owners": tellsPaid + `<button id=p onclick="pay()">Abschicken 12</button>`,
 	})
@@ -88,6 +89,7 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 		"a key that the page gave it":      {"/short", press("F8")},
 		"a frame that slides under it":     {"/slide", func(ctx context.Context) error { return errors.Join(click(css("#ready"))(ctx), click(css("#p"))(ctx)) }},
 		"words that nobody taught us":      {"/card", click(css("#p"))},
+		"words that end such a page":       {"/last", click(css("#p"))},
 		"a second try":                     {"/again", click(css("#p"))},
 		"words of the owner's own":         {"/owners", click(css("#p"))},
 	} {

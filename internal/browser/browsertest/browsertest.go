@@ -37,10 +37,19 @@ func Main(m *testing.M, opts *holder.Options) {
 	os.Exit(m.Run())
 }
 
-// Context ends before the test's own deadline would.
+// Long leaves a test that takes its time to make test-long.
+func Long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TAPIN_TEST_LONG") == "" {
+		t.Skip("one of the long tests: make test-long")
+	}
+}
+
+// Context ends before the package's own deadline would. It is generous, as it
+// also runs while a parallel test waits for its turn.
 func Context(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -1,0 +1,79 @@
+// The gate in front of what pays.
+(tapin => {
+  if (tapin.payArm) return
+
+  const { control } = tapin.payLook
+  const { judge, byForm, byKey } = tapin.payJudge
+
+  // The gate: while we act for the agent, what would pay is stopped at the
+  // window unless it is what was permitted. It is the last moment at which the
+  // page can still be another than the one that was judged.
+  let gate = null
+
+  const target = e => {
+    const node = e.composedPath()[0] ?? e.target
+    return node?.nodeType === Node.ELEMENT_NODE ? node : null
+  }
+
+  const verdict = e => {
+    if (e.type === 'submit') return e.target?.localName === 'form' ? byForm(e.target, e.submitter, gate.rules) : null
+    const el = target(e)
+    if (!el || ['iframe', 'frame', 'object', 'embed'].includes(el.localName)) return null
+    if (e.type === 'keydown') return e.key === 'Enter' || e.key === ' ' ? byKey(el, e.key, gate.rules) : null
+    return judge(control(el), gate.rules)
+  }
+
+  const presses = ['pointerdown', 'mousedown', 'touchstart', 'keydown']
+
+  const hear = e => {
+    if (!gate) return
+    if (gate.refused) return stop(e) // the rest of the same gesture
+    if (gate.beside && (e.type === 'submit' || !e.isTrusted)) return // what the permitted one leads to
+    // A permission is for one press: a second click of the same gesture pays twice.
+    if (gate.done && e.isTrusted && presses.includes(e.type)) gate.spent = true
+    if (gate.spent && e.type !== 'submit') return e.isTrusted ? stop(e) : undefined
+    if (['keypress', 'keyup', 'mouseup', 'pointerup', 'touchend'].includes(e.type)) return
+    let it
+    try { it = verdict(e) } catch { it = null }
+    if (!it?.pays) return
+    // A press changes how a button looks, and may change its words for the
+    // release; what was permitted at the press is permitted to its end.
+    if (gate.permit !== null && (it.mark === gate.permit || gate.used)) {
+      gate.used = true
+      if (e.type === 'click' || e.type === 'submit') gate.done = true
+      return
+    }
+    gate.refused = { ...it, changed: gate.permit !== null }
+    stop(e)
+  }
+
+  const stop = e => {
+    e.preventDefault()
+    e.stopImmediatePropagation()
+  }
+
+  // From the document's start, so that no script of the page hears it first;
+  // those for fingers only while the gate is closed, as they slow scrolling.
+  const hands = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click', 'auxclick', 'dblclick', 'keydown', 'keypress', 'keyup', 'submit']
+  const fingers = ['touchstart', 'touchend']
+  const listen = types => { for (const type of types) addEventListener(type, hear, { capture: true, passive: false }) }
+  listen(hands)
+
+  // payArm closes the gate for what we are about to do; nobody may forget it
+  // closed for the person who drives next. Beside the document in which a payment
+  // was permitted only hands are stopped, not what comes of it.
+  tapin.payArm = ({ permit, rules, beside }) => {
+    if (gate) clearTimeout(gate.over)
+    listen([...hands, ...fingers]) // again, as document.open() forgets whoever listened
+    gate = { permit: permit ?? null, rules: rules ?? {}, refused: null, used: false, done: false, spent: false, beside: Boolean(beside), over: setTimeout(tapin.payDisarm, 15000) }
+  }
+
+  // payDisarm opens it again and says what was stopped.
+  tapin.payDisarm = () => {
+    const was = gate
+    if (was) clearTimeout(was.over)
+    gate = null
+    for (const type of fingers) removeEventListener(type, hear, { capture: true })
+    return { refused: was?.refused ?? null, used: Boolean(was?.used) }
+  }
+})(globalThis.tapin ??= {})
