@@ -45,6 +45,9 @@ race: go cc ## all tests under the race detector, nothing else
 	@echo "race: $(GO) test -race $(TESTFLAGS) $(PKGS)"
 	@CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(PKGS)
 
+test-long: setup setup-test cc ## the tests that take their time, which make test leaves out
+	@TAPIN_TEST_LONG=1 TAPIN_TEST_GUIDES=1 CGO_ENABLED=1 $(GO) test -race -p 2 -timeout 60m $(PKGS)
+
 lint: vet $(TOOLS)/golangci-lint ## vet, and golangci-lint (staticcheck is in it), which is built once and takes minutes
 	@echo "lint: golangci-lint"
 	@$(TOOLS)/golangci-lint run $(PKGS)
@@ -75,7 +78,7 @@ chaos: setup cc ## the crash tests in full: CHAOS (50) kills each
 
 soak: setup build ## fifteen minutes of work, and the long-running tests: memory, goroutines and descriptors must stay flat
 	@$(GO) run ./bench -peers=false -only soak
-	TAPIN_TEST_SOAK=1 $(GO) test -run Soak -count=1 -p 1 -v -timeout 120m $(PKGS)
+	TAPIN_TEST_SOAK=1 TAPIN_TEST_LONG=1 $(GO) test -run Soak -count=1 -p 1 -v -timeout 120m $(PKGS)
 
 # One benchmark, in bench/; a part of it by the name of its suite. The peers come
 # from npm at pinned versions, and nothing of theirs is run while they are put there.

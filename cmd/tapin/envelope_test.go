@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"tapin/internal/browser/browsertest"
 	"testing"
 )
 
@@ -44,6 +45,7 @@ func steady(t *testing.T, envelope any) string {
 // two browsers, and a kill of all of the first between two exports.
 func TestTheContextChecklistHoldsByMCPAlone(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	a := newDesk(t, http.HandlerFunc(mirror))
 	b := newHome(t, a.site)
 	from, into := a.agent(), b.agent()

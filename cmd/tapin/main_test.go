@@ -20,6 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"tapin/internal/browser/browsertest"
 	"tapin/internal/cli"
 )
 
@@ -38,8 +39,20 @@ func TestMain(m *testing.M) {
 // TestScripts runs the program as a person would, on a real Chromium.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	runScripts(t, "script")
+}
+
+// TestLongScripts are those that take their time.
+func TestLongScripts(t *testing.T) {
+	t.Parallel()
+	browsertest.Long(t)
+	runScripts(t, "long")
+}
+
+func runScripts(t *testing.T, folder string) {
+	t.Helper()
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
+		Dir: filepath.Join("testdata", folder),
 		Setup: func(env *testscript.Env) error {
 			site := httptest.NewServer(http.HandlerFunc(page))
 			env.Defer(site.Close)

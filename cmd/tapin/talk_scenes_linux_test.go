@@ -159,9 +159,10 @@ func TestTalk(t *testing.T) {
 			t.Fatalf("the owner's session was not taken up again: %v", now.body)
 		}
 
+		told := k.counted(chat.BackInAMoment) // of the stop before, where that took its time
 		held := k.holdsBack()
 		k.bot.Say(theOwner, "type: way", 0) // while nobody serves
-		k.reads(chat.BackInAMoment)
+		k.within(20*time.Second, "the word of the stop", func() bool { return k.counted(chat.BackInAMoment) > told })
 		if took := held(); took < 5*time.Second {
 			t.Errorf("the owner was told after %v", took)
 		}
@@ -186,6 +187,7 @@ func TestTalk(t *testing.T) {
 // a second device waits for the owner's word.
 func TestTalkTheLiveViewInsideTelegram(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	k := newTalk(t, "public_url=https://tapin.example")
 	k.up()
 	k.opens("/", nil)

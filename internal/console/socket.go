@@ -125,11 +125,19 @@ func (s *socket) run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { s.cancel(s.writeAll(ctx)) })
 	tasks.Go(func() { s.cancel(s.stayAlive(ctx)) })
-	tasks.Go(func() { s.cancel(s.read(ctx, &tasks)) })
+	reading, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	tasks.Go(func() { s.cancel(s.read(ctx, reading, &tasks)) })
 	<-ctx.Done()
+	// A phone that sleeps does not answer a goodbye. A read that is cut off closes
+	// the socket, which CloseNow does not once a goodbye was said.
+	defer time.AfterFunc(goodbyeWithin, cut).Stop()
 	s.bid(context.Cause(ctx))
 	tasks.Wait()
 }
+
+// goodbyeWithin is how long the other side has for a goodbye.
+const goodbyeWithin = time.Second
 
 // bid says goodbye, where there is something to say.
 func (s *socket) bid(cause error) {
@@ -138,7 +146,7 @@ func (s *socket) bid(cause error) {
 		why, ok = leave{reason: "stopped"}, true
 	}
 	if ok {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), goodbyeWithin)
 		defer cancel()
 		// A page that hears of the end comes back only if it is told to: when
 		// tapin stops it is for the page to try again.
@@ -156,12 +164,12 @@ func (s *socket) bid(cause error) {
 
 // read takes messages until the socket ends. What is asked for is done beside
 // it: some of it takes as long as a browser needs.
-func (s *socket) read(ctx context.Context, tasks *sync.WaitGroup) error {
+func (s *socket) read(ctx, reading context.Context, tasks *sync.WaitGroup) error {
 	mistakes := 0
 	for {
 		// Not under ctx: a read that is cut off closes the socket, and there may be
 		// a goodbye to say.
-		kind, raw, err := s.conn.Read(context.WithoutCancel(ctx))
+		kind, raw, err := s.conn.Read(reading)
 		if err != nil {
 			return err
 		}

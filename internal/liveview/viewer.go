@@ -238,16 +238,24 @@ func (v *viewer) run(ctx context.Context) {
 	tasks.Go(func() { v.cancel(v.watchLink(ctx)) })
 	tasks.Go(func() { v.cancel(v.stayAlive(ctx)) })
 	tasks.Go(func() { v.act(ctx) })
-	tasks.Go(func() { v.cancel(v.read(ctx)) })
+	reading, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	tasks.Go(func() { v.cancel(v.read(ctx, reading)) })
 	<-ctx.Done()
+	// A phone that sleeps does not answer a goodbye. A read that is cut off closes
+	// the socket, which CloseNow does not once a goodbye was said.
+	defer time.AfterFunc(goodbyeWithin, cut).Stop()
 	v.bid(context.Cause(ctx))
 	tasks.Wait()
 }
 
+// goodbyeWithin is how long the other side has for a goodbye.
+const goodbyeWithin = time.Second
+
 // bid says goodbye, where there is something to say.
 func (v *viewer) bid(cause error) {
 	if why, ok := errors.AsType[leave](cause); ok {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), goodbyeWithin)
 		defer cancel()
 		for _, raw := range v.words() {
 			_ = v.write(ctx, raw)
@@ -262,12 +270,12 @@ func (v *viewer) bid(cause error) {
 
 // read takes messages until the socket ends. What sets the pace is dealt with at
 // once; what a person did waits its turn.
-func (v *viewer) read(ctx context.Context) error {
+func (v *viewer) read(ctx, reading context.Context) error {
 	mistakes := 0
 	for {
 		// Not under ctx: a read that is cut off closes the socket, and there may be
 		// a goodbye to say.
-		kind, raw, err := v.conn.Read(context.WithoutCancel(ctx))
+		kind, raw, err := v.conn.Read(reading)
 		if err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tapin/internal/browser"
+	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/secret"
 )
@@ -424,6 +425,7 @@ func encoded(t testing.TB, v any) []byte {
 }
 
 func TestAnEnvelopeCostsNoMoreThanItsSize(t *testing.T) {
+	browsertest.Long(t)
 	// Not parallel: it measures.
 	const keys = 20_000
 	many := func(n int, key func(int) string) browser.State {

@@ -46,7 +46,7 @@ func TestAnActionTellsWhatItChanged(t *testing.T) {
 <ul>` + strings.Repeat("<li>An old task with <a href=#>details</a></li>", 60) + `</ul>
 <button onclick="document.body.insertAdjacentHTML('beforeend', '<button>Undo</button>'); this.textContent = 'Added'">Add</button>
 <button onclick="this.remove()">Dismiss</button>
-<button onclick="document.title = 'Late'; setTimeout(() => document.body.insertAdjacentHTML('beforeend', '<p>It has arrived</p>'), 250)">Fetch</button>
+<button onclick="document.title = 'Late'; setTimeout(() => document.body.insertAdjacentHTML('beforeend', '<p>It has arrived</p>'), 100)">Fetch</button>
 <button onclick="void 0">Idle</button>`})
 	c := open(t, s).overPipes(t, nil, nil)
 	c.must("browser_navigate", map[string]any{"url": s.URL})

@@ -18,6 +18,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 )
 
@@ -127,6 +128,7 @@ func TestPlainTextIsOneShortLine(t *testing.T) {
 
 func TestPicturesFitAModel(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	noise := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // for looks
 	draw := func(w, h int, noisy bool) []byte {
 		i := image.NewRGBA(image.Rect(0, 0, w, h))

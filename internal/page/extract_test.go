@@ -346,6 +346,7 @@ func elements(n int) string {
 
 func TestHugePagesAreCutAndQuick(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	s := newStage(ctx, t, map[string]string{"/": elements(50_000),
 		"/empty": `<div id=all></div><script>document.getElementById("all").innerHTML = "<p class=i></p>".repeat(10000)</script>`,

@@ -446,6 +446,7 @@ func crowd(n int) string {
 
 func TestALargePageIsToldInTime(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	w, tab := open(ctx, t, page.Look{}, map[string]string{"/3000": crowd(3000), "/50000": crowd(50_000)}, "/3000")
 	session := browsertest.Attach(ctx, t, w.inst, target.ID(tab.ID())).Session

@@ -146,6 +146,7 @@ func TestPartsThatAreNotGivenAreLeftAlone(t *testing.T) {
 
 func TestAReplacementThatFailsPutsEverythingBack(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	v, site, origin := customer(ctx, t)
 	before := v.read(ctx, t)

@@ -335,6 +335,7 @@ func listTargets(ctx context.Context, t *testing.T, v *visitor) int {
 // TAPIN_TEST_SOAK there are 150, and the time that takes is told.
 func TestManyOriginsAreReadExactly(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	many := 15
 	if os.Getenv("TAPIN_TEST_SOAK") != "" {
 		many = 150

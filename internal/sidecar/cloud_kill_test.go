@@ -153,6 +153,7 @@ func TestAPersonInABrowserElsewhereIsFoundAgainAfterAKill(t *testing.T) {
 
 func TestABrowserElsewhereIsReleasedWhenItsProviderAnswersAgain(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	k := startKillable(t, &standin.Options{Shared: true})
 	k.must("POST", "/session/start", `{"screenshot":false}`)
 	k.kill()

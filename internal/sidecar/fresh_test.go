@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"tapin/internal/browser/browsertest"
 	"testing"
 )
 
@@ -11,6 +12,7 @@ import (
 // is known of it then.
 func TestALoginIsCheckedAndItsLifeIsKnown(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := openAccount(t)
 	r := start(t, site.Server)
 	nobody := "http://127.0.0.1:1/"

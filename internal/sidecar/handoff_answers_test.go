@@ -69,6 +69,7 @@ func hears(t *testing.T, stream *safeBuffer, what string) []byte {
 // and what it says is really searched.
 func TestALeakInAnAnswerIsNoticed(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = io.WriteString(w, "<!doctype html><title>Login</title>")

@@ -131,6 +131,7 @@ func TestALineThatIsCutUnderAPersonIsMended(t *testing.T) {
 
 func TestALineIsTriedAtTwoFiveAndTenSecondsAndThenTheOwnerIsTold(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	r := handOverRemote(t)
 	began := time.Now()
 	answer := r.cutOff("/slow/down", r.line.Down)

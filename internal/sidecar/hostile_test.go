@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tapin/internal/browser"
+	"tapin/internal/browser/browsertest"
 	"tapin/internal/logins"
 	"tapin/internal/secret"
 )
@@ -35,6 +36,7 @@ func cookie(name, value, domain string) browser.Cookie {
 // more memory taken than the body itself is worth.
 func TestHostileEnvelopesChangeNothing(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := openAccount(t)
 	p := startProcess(t, site.URL)
 	p.must("POST", "/session/start", `{"url":"`+site.URL+`/login","screenshot":false}`)
@@ -139,6 +141,7 @@ func forge(t *testing.T, origin, domain string) string {
 // Every kind of cookie, through an import, a saved login and an export.
 func TestEveryKindOfCookieSurvivesImportSaveAndExport(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := openAccount(t)
 	r := start(t, site.Server, "egress.allow=*.example,"+strings.TrimPrefix(site.URL, "http://"))
 	const origin = "https://shop.example"

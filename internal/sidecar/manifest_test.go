@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"tapin/internal/browser/browsertest"
 	"testing"
 )
 
@@ -44,6 +45,7 @@ custom:
 
 func TestTenWritesOfOursLeaveTheOwnersLinesAlone(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := openAccount(t)
 	r := start(t, site.Server)
 	manifest := filepath.Join(r.dir, "browser-contexts.yaml")

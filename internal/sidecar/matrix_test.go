@@ -104,6 +104,7 @@ func TestAJourneyIsTheSameEverywhere(t *testing.T) {
 // A login goes from every provider to every other.
 func TestALoginGoesFromEveryProviderToEveryOther(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := newVisited(t)
 	cloud, _ := newCloud(t, nil)
 	ws := browsertest.Chromium(t)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"tapin/internal/browser/browsertest"
 	"testing"
 )
 
@@ -13,6 +14,7 @@ import (
 // tries, and also after the sidecar was killed.
 func TestOnlyASessionOfTheAgentsOwnDoingLeavesInTheClear(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := openAccount(t)
 	bank := openBank(t)
 	port := bank.URL[strings.LastIndexByte(bank.URL, ':')+1:]

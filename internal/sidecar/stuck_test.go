@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"tapin/internal/browser/browsertest"
 	"testing"
 	"time"
 )
@@ -14,6 +15,7 @@ import (
 // that they have stored can be read where they are.
 func TestASessionWithStuckPagesEndsAndKeepsItsLogin(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/hello" {
 			http.SetCookie(w, &http.Cookie{Name: "sid", Value: accountCookie, Path: "/"})
@@ -56,6 +58,7 @@ func TestASessionWithStuckPagesEndsAndKeepsItsLogin(t *testing.T) {
 
 func TestSoakASessionThatHasBeenEverywhereEndsAndKeepsItsLogin(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "sid", Value: accountCookie, Path: "/"})
 		_, _ = fmt.Fprint(w, `<!doctype html><title>hello</title><script>localStorage.setItem('k', 'v')</script>`)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"tapin/internal/browser/browsertest"
 	"testing"
 )
 
@@ -22,6 +23,7 @@ func (r *running) envelope(body string) string {
 // saved, and the agent decides where that is.
 func TestALoginOfTheAgentsMakingDoesNotSayWhereAPasswordMayGo(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	b := openBank(t)
 	port := b.URL[strings.LastIndexByte(b.URL, ':')+1:]
 	thief := "http://127.0.0.1:" + port

@@ -139,7 +139,11 @@ func TestChaosOwnersAreKilledAndThePageNeverNotices(t *testing.T) {
 		}
 		epoch++
 		cmd, out := owner(t, site.URL+"/", ownerJob{Run: run, Epoch: epoch, Ref: ref})
-		// Anywhere between the first instruction and deep in its work.
+		// Anywhere between the first instruction and deep in its work; every other
+		// one gets as far as that, however slow the machine is.
+		if round%2 == 1 {
+			browsertest.Eventually(t, answerWithin, "an owner at work", func() bool { return slices.Contains(out.all(), "ready") })
+		}
 		time.Sleep(time.Duration(rand.IntN(250)) * time.Millisecond) //nolint:gosec // a random moment
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -151,9 +155,6 @@ func TestChaosOwnersAreKilledAndThePageNeverNotices(t *testing.T) {
 		}
 	}
 	t.Logf("%d owners killed, %d of them at work", total, ready)
-	if ready == 0 {
-		t.Error("no owner lived long enough to be killed at work")
-	}
 	epoch++
 	finishChaos(ctx, t, site, run, epoch, ref, downloads)
 }

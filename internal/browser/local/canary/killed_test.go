@@ -135,6 +135,7 @@ const (
 // one-shots end with their callers, so their browser is ended.
 func TestNoVectorReachesTheMachineWhenTheSidecarIsKilled(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := patience(t)
 	began := time.Now()
 	mark := func(what string) { t.Logf("%s after %s", what, time.Since(began).Round(100*time.Millisecond)) }
