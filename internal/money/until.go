@@ -4,16 +4,17 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 var (
-	isoDay     = regexp.MustCompile(`^(\d{4})-(\d{2})-(\d{2})$`)
-	dayMonth   = regexp.MustCompile(`^(?:the )?(\d{1,2})(?:st|nd|rd|th|\.)?(?: of)? ([a-z]+)\.?(?:,? (\d{4}))?$`)
-	monthDay   = regexp.MustCompile(`^([a-z]+)\.? (?:the )?(\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?$`)
-	monthOnly  = regexp.MustCompile(`^(?:(the end of|end of|the start of|start of|the beginning of|beginning of) )?([a-z]+)(?: (\d{4}))?$`)
-	endOf      = regexp.MustCompile(`^(?:the )?end of (?:the|this) (week|month|year)$`)
-	aWhile     = regexp.MustCompile(`^(?:(a|an|one|two|three|four|six|twelve|\d{1,3}) )?(day|week|month|year)s?$`)
+	isoDay     = lazily(`^(\d{4})-(\d{2})-(\d{2})$`)
+	dayMonth   = lazily(`^(?:the )?(\d{1,2})(?:st|nd|rd|th|\.)?(?: of)? ([a-z]+)\.?(?:,? (\d{4}))?$`)
+	monthDay   = lazily(`^([a-z]+)\.? (?:the )?(\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?$`)
+	monthOnly  = lazily(`^(?:(the end of|end of|the start of|start of|the beginning of|beginning of) )?([a-z]+)(?: (\d{4}))?$`)
+	endOf      = lazily(`^(?:the )?end of (?:the|this) (week|month|year)$`)
+	aWhile     = lazily(`^(?:(a|an|one|two|three|four|six|twelve|\d{1,3}) )?(day|week|month|year)s?$`)
 	numberword = map[string]int{"": 1, "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "six": 6, "twelve": 12}
 )
 
@@ -36,7 +37,7 @@ func untilWhen(text string, now time.Time) (time.Time, bool) {
 	case "next year", "new year", "the new year":
 		return midnight(year+1, 1, 1), true
 	}
-	if m := endOf.FindStringSubmatch(text); m != nil {
+	if m := endOf().FindStringSubmatch(text); m != nil {
 		switch m[1] {
 		case "week":
 			return midnight(year, month, day+daysTo(now, time.Monday)), true
@@ -45,10 +46,10 @@ func untilWhen(text string, now time.Time) (time.Time, bool) {
 		}
 		return midnight(year+1, 1, 1), true
 	}
-	if m := isoDay.FindStringSubmatch(text); m != nil {
+	if m := isoDay().FindStringSubmatch(text); m != nil {
 		return exactly(number(m[1]), time.Month(number(m[2])), number(m[3]), now)
 	}
-	if m := aWhile.FindStringSubmatch(text); m != nil {
+	if m := aWhile().FindStringSubmatch(text); m != nil {
 		n, ok := numberword[m[1]]
 		if !ok {
 			n = number(m[1])
@@ -63,13 +64,13 @@ func untilWhen(text string, now time.Time) (time.Time, bool) {
 		}
 		return now.AddDate(n, 0, 0), n > 0
 	}
-	if m := dayMonth.FindStringSubmatch(text); m != nil {
+	if m := dayMonth().FindStringSubmatch(text); m != nil {
 		return named(m[2], m[1], m[3], now)
 	}
-	if m := monthDay.FindStringSubmatch(text); m != nil {
+	if m := monthDay().FindStringSubmatch(text); m != nil {
 		return named(m[1], m[2], m[3], now)
 	}
-	if m := monthOnly.FindStringSubmatch(text); m != nil {
+	if m := monthOnly().FindStringSubmatch(text); m != nil {
 		return untilMonth(m[1], m[2], m[3], now)
 	}
 	return time.Time{}, false
@@ -148,4 +149,9 @@ func number(s string) int {
 		return 0
 	}
 	return n
+}
+
+// lazily is a pattern for who needs it: most processes ask for none.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

@@ -2,7 +2,6 @@ package money
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -41,15 +40,15 @@ const (
 )
 
 var (
-	wishTell = regexp.MustCompile(`^(?:please )?(?:(?:what|which) (?:payments |sites |things )?(?:do|can|will|would|may) you (?:currently )?(?:auto-?approve|approve|pay)(?: (?:by yourself|on your own|automatically|alone|without asking(?: me)?))?|what is auto-?approved|(?:list|show)(?: me)?(?: (?:the|my|all))? (?:policies|standing approvals|auto-?approvals)|policies)$`)
-	wishStop = regexp.MustCompile(`^(?:please )?(?:(?:stop|no more|cancel|revoke|remove|never|do not|don't|dont) (?:auto-?approv(?:e|ing|al|als)|approving automatically|paying)(?: (?:of|for|on|at))?|ask me (?:again )?(?:about|before paying)) (.+?)(?: (?:any ?more|again|any longer|payments?|bills?|automatically))*$`)
-	wishGo   = regexp.MustCompile(`^(?:please )?(?:auto-?approve|automatically approve|always approve|you may pay|you can pay) (.+)$`)
+	wishTell = lazily(`^(?:please )?(?:(?:what|which) (?:payments |sites |things )?(?:do|can|will|would|may) you (?:currently )?(?:auto-?approve|approve|pay)(?: (?:by yourself|on your own|automatically|alone|without asking(?: me)?))?|what is auto-?approved|(?:list|show)(?: me)?(?: (?:the|my|all))? (?:policies|standing approvals|auto-?approvals)|policies)$`)
+	wishStop = lazily(`^(?:please )?(?:(?:stop|no more|cancel|revoke|remove|never|do not|don't|dont) (?:auto-?approv(?:e|ing|al|als)|approving automatically|paying)(?: (?:of|for|on|at))?|ask me (?:again )?(?:about|before paying)) (.+?)(?: (?:any ?more|again|any longer|payments?|bills?|automatically))*$`)
+	wishGo   = lazily(`^(?:please )?(?:auto-?approve|automatically approve|always approve|you may pay|you can pay) (.+)$`)
 
-	limitMonth = regexp.MustCompile(lead + `(?:(?:with )?(?:` + atMost + `|a budget of|budget|for) (?:a total of )?` + sum + ` ?(?:a|per|each|every|/) ?month(?: in total)?|(?:with )?(?:a )?monthly (?:budget|limit|maximum)(?: of)? ` + sum + `)$`)
-	limitEach  = regexp.MustCompile(lead + `(?:if )?(?:it is |it's )?(?:` + atMost + `|less than|<=?) ` + sum + `(?: (?:a|per|each|every) (?:payment|bill|time|purchase)| each)?$`)
-	limitUntil = regexp.MustCompile(lead + `(?:only )?(?:until|till|through|before|up until|for(?: the next)?) (.{1,32})$`)
-	siteTail   = regexp.MustCompile(`(?: (?:payments?|bills?|invoices?|purchases|orders|charges|subscriptions?))+$`)
-	spaces     = regexp.MustCompile(`\s+`)
+	limitMonth = lazily(lead + `(?:(?:with )?(?:` + atMost + `|a budget of|budget|for) (?:a total of )?` + sum + ` ?(?:a|per|each|every|/) ?month(?: in total)?|(?:with )?(?:a )?monthly (?:budget|limit|maximum)(?: of)? ` + sum + `)$`)
+	limitEach  = lazily(lead + `(?:if )?(?:it is |it's )?(?:` + atMost + `|less than|<=?) ` + sum + `(?: (?:a|per|each|every) (?:payment|bill|time|purchase)| each)?$`)
+	limitUntil = lazily(lead + `(?:only )?(?:until|till|through|before|up until|for(?: the next)?) (.{1,32})$`)
+	siteTail   = lazily(`(?: (?:payments?|bills?|invoices?|purchases|orders|charges|subscriptions?))+$`)
+	spaces     = lazily(`\s+`)
 )
 
 const maxWish = 300
@@ -61,22 +60,22 @@ func ParseWish(text string, now time.Time) (w Wish, ok bool, err error) {
 	if len(text) > maxWish {
 		return Wish{}, false, nil
 	}
-	said := strings.TrimSpace(spaces.ReplaceAllString(strings.ToLower(strings.NewReplacer("’", "'", "‑", "-", "–", "-").Replace(text)), " "))
+	said := strings.TrimSpace(spaces().ReplaceAllString(strings.ToLower(strings.NewReplacer("’", "'", "‑", "-", "–", "-").Replace(text)), " "))
 	said = strings.TrimRight(said, ".!?")
 	said = strings.NewReplacer("auto approv", "auto-approv", "autoapprov", "auto-approv").Replace(said)
 	switch {
-	case wishTell.MatchString(said):
+	case wishTell().MatchString(said):
 		return Wish{Kind: Tell}, true, nil
-	case wishStop.MatchString(said):
-		name := siteName(wishStop.FindStringSubmatch(said)[1])
+	case wishStop().MatchString(said):
+		name := siteName(wishStop().FindStringSubmatch(said)[1])
 		if name == "everything" || name == "anything" || name == "all" || name == "all of them" {
 			name = ""
 		} else if err := checkSite(name); err != nil {
 			return Wish{}, true, err
 		}
 		return Wish{Kind: Stop, Site: name}, true, nil
-	case wishGo.MatchString(said):
-		w, err := allow(wishGo.FindStringSubmatch(said)[1], now)
+	case wishGo().MatchString(said):
+		w, err := allow(wishGo().FindStringSubmatch(said)[1], now)
 		return w, true, err
 	}
 	return Wish{}, false, nil
@@ -89,7 +88,7 @@ func allow(rest string, now time.Time) (Wish, error) {
 	for taken := true; taken; {
 		var err error
 		taken = false
-		if at := limitUntil.FindStringSubmatchIndex(rest); at != nil && w.Until.IsZero() {
+		if at := limitUntil().FindStringSubmatchIndex(rest); at != nil && w.Until.IsZero() {
 			if until, ok := untilWhen(rest[at[2]:at[3]], now); ok {
 				if !until.After(now) {
 					return w, &Unclear{"That day is over already. Until when may I approve these?"}
@@ -98,7 +97,7 @@ func allow(rest string, now time.Time) (Wish, error) {
 				continue
 			}
 		}
-		if at := limitMonth.FindStringSubmatchIndex(rest); at != nil && w.Monthly.IsZero() {
+		if at := limitMonth().FindStringSubmatchIndex(rest); at != nil && w.Monthly.IsZero() {
 			from, to := at[2], at[3]
 			if from < 0 {
 				from, to = at[4], at[5]
@@ -109,7 +108,7 @@ func allow(rest string, now time.Time) (Wish, error) {
 			rest, taken = rest[:at[0]], true
 			continue
 		}
-		if at := limitEach.FindStringSubmatchIndex(rest); at != nil && w.Max.IsZero() {
+		if at := limitEach().FindStringSubmatchIndex(rest); at != nil && w.Max.IsZero() {
 			if w.Max, err = limit(rest[at[2]:at[3]]); err != nil {
 				return w, err
 			}
@@ -148,16 +147,16 @@ func siteName(s string) string {
 	for _, article := range []string{"payments to ", "payments at ", "payments on ", "payments for ", "bills from ", "my ", "the ", "any "} {
 		s = strings.TrimPrefix(s, article)
 	}
-	s = strings.TrimSpace(siteTail.ReplaceAllString(s, ""))
+	s = strings.TrimSpace(siteTail().ReplaceAllString(s, ""))
 	return strings.TrimSuffix(s, "'s")
 }
 
-var siteForm = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}._\-]*(?: [\p{L}\p{N}._&\-]+){0,3}$`)
+var siteForm = lazily(`^[\p{L}\p{N}][\p{L}\p{N}._\-]*(?: [\p{L}\p{N}._&\-]+){0,3}$`)
 
 // checkSite refuses names that are rather the rest of a sentence: nothing that
 // was not understood may be dropped from a wish about money.
 func checkSite(name string) error {
-	if len(name) > 64 || !siteForm.MatchString(name) || len(Find(strings.ToUpper(name))) > 0 {
+	if len(name) > 64 || !siteForm().MatchString(name) || len(Find(strings.ToUpper(name))) > 0 {
 		return &Unclear{"I did not understand all of that. Say for example: auto-approve verizon up to $200 a payment and up to $300 a month until March."}
 	}
 	for word := range strings.FieldsSeq(name) {

@@ -26,6 +26,9 @@ type rhythm struct {
 	uses  int           // the same in contexts
 }
 
+// renewWithin is how long a browser has to say that it is there; a lease outlasts several of it.
+const renewWithin = 20 * time.Second
+
 var standardRhythm = rhythm{tick: 20 * time.Second, lease: 90 * time.Second, idle: 2 * time.Minute, age: time.Hour, uses: 500}
 
 // startWithin bounds the start of a browser; its caller may be gone earlier.
@@ -237,7 +240,7 @@ func (h *house) watch(in *household) {
 		if h.idle(in) {
 			return
 		}
-		ctx, cancel := context.WithTimeout(h.ctx, h.rhythm.tick)
+		ctx, cancel := context.WithTimeout(h.ctx, renewWithin)
 		err := in.shared.KeepUntil(ctx, time.Now().Add(h.rhythm.lease))
 		cancel()
 		if err != nil && h.ctx.Err() == nil {

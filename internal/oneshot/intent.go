@@ -3,6 +3,7 @@ package oneshot
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // The tools that a hint may name.
@@ -37,15 +38,15 @@ const mostPrompt = 8_000
 
 var (
 	// address is a URL, or a bare name that can hardly be anything else.
-	address = regexp.MustCompile(`(?i)\bhttps?://[^\s<>"'` + "`" + `]+|\bwww\.[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:/[^\s<>"'` + "`" + `]*)?`)
+	address = lazily(`(?i)\bhttps?://[^\s<>"'` + "`" + `]+|\bwww\.[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:/[^\s<>"'` + "`" + `]*)?`)
 	// bare is a name with a common ending and nothing that makes it a file.
-	bare = regexp.MustCompile(`(?i)(?:^|[\s(])((?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:com|org|net|io|dev|app|ai|co|edu|gov|info|ch|de|uk|eu|fr))(?:/[^\s<>"']*)?(?:$|[\s),.;:!?])`)
+	bare = lazily(`(?i)(?:^|[\s(])((?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:com|org|net|io|dev|app|ai|co|edu|gov|info|ch|de|uk|eu|fr))(?:/[^\s<>"']*)?(?:$|[\s),.;:!?])`)
 
-	looks = regexp.MustCompile(`(?i)\b(screen ?shots?|screen ?grabs?|snapshots? of|pictures? of|photo of|what does .{1,60} look like|how does .{1,60} look|render(?:s|ed)?|visually|layout of|take a look at|look at)\b`)
-	reads = regexp.MustCompile(`(?i)\b(extract|scrape|read|fetch|summari[sz]e|sum up|crawl|get the (?:text|content|table|price|prices|headlines?|title)|what does .{1,60} say|content of|text of|tables? (?:on|from|at)|check)\b`)
-	goes  = regexp.MustCompile(`(?i)\b(open|visit|browse|go to|goto|navigate to|look up|web ?page|web ?site|site|page|url|link|online|browser)\b`)
+	looks = lazily(`(?i)\b(screen ?shots?|screen ?grabs?|snapshots? of|pictures? of|photo of|what does .{1,60} look like|how does .{1,60} look|render(?:s|ed)?|visually|layout of|take a look at|look at)\b`)
+	reads = lazily(`(?i)\b(extract|scrape|read|fetch|summari[sz]e|sum up|crawl|get the (?:text|content|table|price|prices|headlines?|title)|what does .{1,60} say|content of|text of|tables? (?:on|from|at)|check)\b`)
+	goes  = lazily(`(?i)\b(open|visit|browse|go to|goto|navigate to|look up|web ?page|web ?site|site|page|url|link|online|browser)\b`)
 	// other is work for which an address is only mentioned.
-	other = regexp.MustCompile(`(?i)\b(git clone|clone|curl|wget|npm|pip|go get|docker|import|api endpoint|base ?url|set the (?:url|origin|endpoint)|replace|rename|regex|regexp|parse (?:a |the )?urls?|dockerfile|readme|in the code|unit tests?|do not (?:open|visit)|don't (?:open|visit)|without (?:opening|visiting))\b`)
+	other = lazily(`(?i)\b(git clone|clone|curl|wget|npm|pip|go get|docker|import|api endpoint|base ?url|set the (?:url|origin|endpoint)|replace|rename|regex|regexp|parse (?:a |the )?urls?|dockerfile|readme|in the code|unit tests?|do not (?:open|visit)|don't (?:open|visit)|without (?:opening|visiting))\b`)
 )
 
 // judge is what the words say: an address together with a wish to see, read or
@@ -55,8 +56,8 @@ func judge(prompt string) Intent {
 	text := strings.TrimSpace(clip(prompt, mostPrompt))
 	at := firstAddress(text)
 	wish := addressless(text)
-	picture, content, going := looks.MatchString(wish), reads.MatchString(wish), goes.MatchString(wish)
-	elsewhere := other.MatchString(wish)
+	picture, content, going := looks().MatchString(wish), reads().MatchString(wish), goes().MatchString(wish)
+	elsewhere := other().MatchString(wish)
 	wants := false
 	switch {
 	case text == "" || elsewhere:
@@ -89,9 +90,9 @@ func hint(i Intent) string {
 }
 
 func firstAddress(text string) string {
-	found := address.FindString(text)
+	found := address().FindString(text)
 	if found == "" {
-		if m := bare.FindStringSubmatch(text); m != nil {
+		if m := bare().FindStringSubmatch(text); m != nil {
 			found = m[1]
 		}
 	}
@@ -107,7 +108,7 @@ func firstAddress(text string) string {
 
 // addressless is the prompt without its addresses, whose words are nobody's wish.
 func addressless(text string) string {
-	return strings.TrimSpace(bare.ReplaceAllString(address.ReplaceAllString(text, " "), " "))
+	return strings.TrimSpace(bare().ReplaceAllString(address().ReplaceAllString(text, " "), " "))
 }
 
 // clip keeps the beginning and the end of a long text.
@@ -116,4 +117,9 @@ func clip(text string, most int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most/2]+" "+text[len(text)-most/2:], "")
+}
+
+// lazily is a pattern for who needs it: most processes ask for none.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

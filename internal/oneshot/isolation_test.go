@@ -24,7 +24,7 @@ import (
 const probe = `<title>probe</title><pre>…</pre><script>
 const found = {}
 const after = (ms, v) => new Promise(r => setTimeout(r, ms, v))
-const look = async (name, fn, within = 5000) => { try { const v = await Promise.race([fn(), after(within, "late")]); if (v) found[name] = String(v) } catch (e) { } }
+const look = async (name, fn, within = 1500) => { try { const v = await Promise.race([fn(), after(within, "late")]); if (v) found[name] = String(v) } catch (e) { } }
 const db = () => new Promise((ok, no) => { const r = indexedDB.open("mark", 1); r.onupgradeneeded = () => r.result.createObjectStore("s"); r.onsuccess = () => ok(r.result); r.onerror = no })
 const read = d => new Promise(ok => { const r = d.transaction("s").objectStore("s").get("k"); r.onsuccess = () => ok(r.result) })
 const channel = new BroadcastChannel("mark")
@@ -46,7 +46,7 @@ channel.postMessage("anybody?");
   await look("clipboard", () => navigator.clipboard.readText())
   await look("origin private files", async () => { const d = await navigator.storage.getDirectory(); for await (const [n] of d.entries()) return n })
   await look("http auth", async () => (await fetch("/auth/known", {cache: "no-store"})).text())
-  await look("favicon", async () => { for (;;) { if (await (await fetch("/icons", {cache: "no-store"})).text() != ICONS) return ""; await after(50) } }, 8000)
+  await look("favicon", async () => { for (;;) { if (await (await fetch("/icons", {cache: "no-store"})).text() != ICONS) return ""; await after(50) } }, 4000)
   await look("storage bucket", async () => (await navigator.storageBuckets?.keys())?.join())
   document.cookie = "mark=1; max-age=999"; localStorage.mark = 1; sessionStorage.mark = 1; window.name = "mark"
   await look("write", async () => { const d = await db(); d.transaction("s", "readwrite").objectStore("s").put("mark", "k"); (await caches.open("mark")).put("/x", new Response("1"))
@@ -226,9 +226,10 @@ func (w *world) marked(ctx context.Context, t *testing.T, at *place) map[string]
 			if err != nil {
 				t.Fatal(err)
 			}
-			if tab, err = at.tabs.Front(ctx); err != nil {
-				t.Fatal(err)
-			}
+			browsertest.Eventually(t, answerWithin, "the second tab", func() bool {
+				tab, err = at.tabs.Front(ctx)
+				return err == nil && tab.ID() != at.tab.ID()
+			})
 		}
 		if err := w.open(ctx, tab, w.site.URL+"/probe"); err != nil {
 			t.Fatal(err)

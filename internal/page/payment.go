@@ -346,13 +346,15 @@ func (p *passage) sending(act func(context.Context) error) func(context.Context)
 }
 
 // asksToPay are the words of a dialog that asks for money; a sum must be in it.
-var asksToPay = regexp.MustCompile(`(?i)\b(?:pay|payment|purchase|buy|order|charge[ds]?|transfer|send|donate|subscribe|confirm|bill)\b|zahl|kauf|bestell|überweis|pay(?:er|ez)|achat|virement|pag[ao]|compr|acquist|bonifico|betal|kop|支払|購入|注文|送金|支付|付款|购买|转账`)
+var asksToPay = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:pay|payment|purchase|buy|order|charge[ds]?|transfer|send|donate|subscribe|confirm|bill)\b|zahl|kauf|bestell|überweis|pay(?:er|ez)|achat|virement|pag[ao]|compr|acquist|bonifico|betal|kop|支払|購入|注文|送金|支付|付款|购买|转账`)
+})
 
 // permitDialog guards the yes to a dialog that asks for money. The page stands
 // still behind it, so that the dialog is all there is to read.
 func (t *Tab) permitDialog(ctx context.Context, d *Dialog) (*passage, error) {
 	g := guardOf(ctx)
-	if g == nil || !asksToPay.MatchString(d.Message) {
+	if g == nil || !asksToPay().MatchString(d.Message) {
 		return nil, nil //nolint:nilnil // no guard is no passage
 	}
 	found := money.Find(d.Message)

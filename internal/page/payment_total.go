@@ -79,12 +79,12 @@ type claim struct {
 // rankOf is how surely a label speaks of the total; -1 means that it does not.
 func rankOf(label string) int {
 	label = strings.ToLower(strings.Join(strings.Fields(label), " "))
-	if totalNever.MatchString(label) {
+	if totalNever().MatchString(label) {
 		return -1
 	}
-	part := totalParts.FindStringIndex(label)
+	part := totalParts().FindStringIndex(label)
 	for rank, r := range totalRanks {
-		if at := r.FindStringIndex(label); at != nil && (part == nil || at[0] <= part[0]) {
+		if at := r().FindStringIndex(label); at != nil && (part == nil || at[0] <= part[0]) {
 			return rank
 		}
 	}
@@ -119,20 +119,20 @@ func (d sums) claims(foreign bool) []claim {
 			label := line.labelOf(found, i)
 			low := strings.ToLower(label)
 			a, certain := s.In(region)
-			adds := bill.comesTo(a, s.Negative || lessens.MatchString(low))
+			adds := bill.comesTo(a, s.Negative || lessens().MatchString(low))
 			rank := rankOf(label)
-			if rank < 0 && line.Label != "" && !totalParts.MatchString(low) {
+			if rank < 0 && line.Label != "" && !totalParts().MatchString(low) {
 				label = line.Label + " " + label // 0.0125 BTC ≈ $1,104.20
 				rank = rankOf(label)
 			}
 			if line.Button {
 				rank = 0
 			}
-			if rank < 0 && len(found) == 1 && a.Minor > 0 && !totalNever.MatchString(low) {
-				rank = d.unnamed(line, adds && !totalParts.MatchString(low))
+			if rank < 0 && len(found) == 1 && a.Minor > 0 && !totalNever().MatchString(low) {
+				rank = d.unnamed(line, adds && !totalParts().MatchString(low))
 			}
 			behind := strings.ToLower(line.behind(found, i))
-			if rank < 0 || s.Negative || a.Minor == 0 && !d.Payer || bygone.MatchString(strings.ToLower(label)+" "+behind) || givenBack.MatchString(behind) {
+			if rank < 0 || s.Negative || a.Minor == 0 && !d.Payer || bygone().MatchString(strings.ToLower(label)+" "+behind) || givenBack().MatchString(behind) {
 				continue
 			}
 			out = append(out, claim{
@@ -154,7 +154,7 @@ func (d sums) unnamed(line sumLine, adds bool) int {
 		return rankBeside
 	case line.Chosen && d.Payer:
 		return rankChosen
-	case line.Bold && d.Payer && !totalParts.MatchString(strings.ToLower(line.Label)):
+	case line.Bold && d.Payer && !totalParts().MatchString(strings.ToLower(line.Label)):
 		return rankBold
 	}
 	return -1

@@ -1,16 +1,22 @@
 package page
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
 // What stands beside sums, in nine languages.
 
 // words is a pattern of whole words; those of scripts without spaces stand anywhere.
-func words(spaced, joined string) *regexp.Regexp {
-	return regexp.MustCompile(`(?:^|[^\p{L}])(?:` + spaced + `)(?:$|[^\p{L}])|(?:` + joined + `)`)
+// They are many, and only who looks at money needs them.
+func words(spaced, joined string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:^|[^\p{L}])(?:` + spaced + `)(?:$|[^\p{L}])|(?:` + joined + `)`)
+	})
 }
 
 var (
-	totalRanks = []*regexp.Regexp{
+	totalRanks = []func() *regexp.Regexp{
 		words(`(?:total |amount )?(?:due|payable|charged|paid|pay|payment) (?:today|now)|today[’']s (?:total|payment|charge)|you pay (?:today|now)|(?:heute|jetzt|sofort) (?:fällig|zu zahlen)|à (?:payer|régler) (?:aujourd[’']hui|maintenant)|a pagar (?:hoy|ahora|hoje|agora)|da pagare (?:oggi|ora)|(?:nu|vandaag) te betalen`+
 			`|(?:charged|billed) (?:today|now)|(?:heute|jetzt|sofort) (?:abgebucht|belastet|berechnet)|(?:prélevé|débité|facturé)e?s? (?:aujourd[’']hui|maintenant|immédiatement)|(?:cobrado|cargado|debitado) (?:hoy|ahora|hoje|agora)|addebitat[oa] (?:oggi|ora|subito)|(?:vandaag|nu) afgeschreven`, `今回のお支払い|本次应付|本次支付`),
 		words(`amount (?:due|payable|to pay|to be paid|charged)|payment amount|total (?:due|amount|to pay|payable|price|cost|charge|payment)|(?:order|grand|final|overall|purchase|booking|invoice|cart|basket|bill|estimated|new|your) total|you[’']?(?:ll| will)? pay|to pay|balance due|due|(?:will be|are being|be) charged|you(?: are|[’']re) (?:giving|paying|sending|donating|transferring)|price to pay|donation amount|you owe|amount (?:owed|owing|outstanding)|outstanding (?:amount|balance)|(?:your|patient) (?:responsibility|share|portion|balance due)`+

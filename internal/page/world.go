@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
@@ -26,7 +27,7 @@ var errWorldGone = errors.New("the page moved on meanwhile")
 
 // engineSource is the engine: the files of engine/, in the order of their names,
 // as one script. Each is idempotent, as a document may get it twice.
-var engineSource = readEngine("engine/*.js")
+var engineSource = sync.OnceValue(func() string { return readEngine("engine/*.js") })
 
 //go:embed engine/*.js
 var engineFiles embed.FS
@@ -55,7 +56,7 @@ func (e *thrown) Error() string { return "the page's engine failed: " + e.text }
 
 // install is the step that puts the engine into every document of a session,
 // also those that are there already.
-func install() cdp.Step { return installSource(engineSource) }
+func install() cdp.Step { return installSource(engineSource()) }
 
 func installSource(source string) cdp.Step {
 	now := true
