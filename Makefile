@@ -8,6 +8,8 @@ PKGS     ?= ./...
 
 # Two packages at a time: each may have a Chromium of its own running.
 TESTFLAGS ?= -p 2 -timeout 15m
+# The longest first, or the last of them would run alone.
+LONGEST    = $(if $(filter ./...,$(PKGS)),./cmd/tapin ./internal/sidecar ./internal/page)
 
 LDFLAGS := -s -w -X tapin/internal/cli.version=$(VERSION)
 TOOLS   := bin/tools
@@ -41,9 +43,9 @@ test: setup setup-test vet race ## everything that has to hold: formatting, vet,
 verify: setup build ## show a hand-off from beginning to end, with the program itself
 	@scripts/verify/handoff.sh
 
-race: go cc ## all tests under the race detector, nothing else
-	@echo "race: $(GO) test -race $(TESTFLAGS) $(PKGS)"
-	@CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(PKGS)
+race: go cc ## the tests under the race detector, nothing else
+	@echo "race: $(GO) test -race $(TESTFLAGS) $(LONGEST) $(PKGS)"
+	@CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(LONGEST) $(PKGS)
 
 test-long: setup setup-test cc ## the tests that take their time, which make test leaves out
 	@TAPIN_TEST_LONG=1 TAPIN_TEST_GUIDES=1 CGO_ENABLED=1 $(GO) test -race -p 2 -timeout 60m $(PKGS)

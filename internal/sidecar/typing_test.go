@@ -19,6 +19,7 @@ import (
 // in a frame of another site. The page says what stands in it.
 func TestWhatIsTypedOnAPhoneArrivesExactly(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	var mu sync.Mutex
