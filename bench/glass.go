@@ -4,42 +4,47 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"time"
 )
 
-// scene is one live view on a phone.
+// scene is one live view on a phone, of a page of its own.
 type scene struct {
 	*phone
-	end func()
+	site *httptest.Server
+	end  func()
 }
 
 // scenes are the bare relay and tapin, each with a phone in front of it.
-func (b *bench) scenes(ctx context.Context, site string) (map[string]*scene, func(), error) {
+func (b *bench) scenes(ctx context.Context) (map[string]*scene, func(), error) {
 	all := map[string]*scene{}
+	bare, site := serveSite(), serveSite()
 	end := func() {
 		for _, s := range all {
 			s.end()
 		}
+		bare.Close()
+		site.Close()
 	}
 	r, err := newRelay(ctx, b.chromium)
 	if err != nil {
 		return nil, end, err
 	}
-	if err := r.tab.navigate(site+"/pulse", "Page.loadEventFired"); err != nil {
+	if err := r.tab.navigate(bare.URL+"/pulse", "Page.loadEventFired"); err != nil {
 		return nil, end, err
 	}
 	p, err := newPhone(ctx, b.chromium, r.URL, `picture.width > 300`)
 	if err != nil {
 		return nil, end, fmt.Errorf("the bare relay: %w", err)
 	}
-	all["floor"] = &scene{p, func() { p.end(); r.close() }}
+	all["floor"] = &scene{p, bare, func() { p.end(); r.close() }}
 
-	s, err := startSidecar(ctx, b.binary, site)
+	s, err := startSidecar(ctx, b.binary, site.URL)
 	if err != nil {
 		return nil, end, err
 	}
-	if _, err := s.post(ctx, "/session/start", map[string]any{"url": site + "/pulse", "screenshot": false}); err != nil {
+	if _, err := s.post(ctx, "/session/start", map[string]any{"url": site.URL + "/pulse", "screenshot": false}); err != nil {
 		return nil, end, err
 	}
 	url, err := s.link(ctx, "drive")
@@ -53,15 +58,26 @@ func (b *bench) scenes(ctx context.Context, site string) (map[string]*scene, fun
 	if err != nil {
 		return nil, end, fmt.Errorf("tapin's page: %w", err)
 	}
-	all["tapin"] = &scene{g, func() { g.end(); s.stop() }}
+	all["tapin"] = &scene{g, site, func() { g.end(); s.stop() }}
 	return all, end, nil
+}
+
+// move lets the page move for five seconds.
+func (s *scene) move(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.site.URL+"/move", http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
 }
 
 // measureGlass is what a person sees on the phone: how soon, and how smoothly.
 func (b *bench) measureGlass(ctx context.Context) error {
-	site := serveSite()
-	defer site.Close()
-	all, end, err := b.scenes(ctx, site.URL)
+	all, end, err := b.scenes(ctx)
 	defer end()
 	if err != nil {
 		return err
@@ -82,32 +98,25 @@ func (b *bench) measureGlass(ctx context.Context) error {
 	r := row{Group: "live", Name: "tap → changed pixel in the viewer's page", Unit: "ms", Floor: "bare relay and canvas", Listed: true, Figures: figuresOf(took, "floor")}
 	r.Verdicts = append(r.Verdicts, atMost("p50, to the floor", r.Figures["tapin"].Ratio, 1.1), atMost("p95, to the floor's", r.Figures["tapin"].P95/r.Figures["floor"].P95, 1.2))
 	b.add(r)
-	return b.measurePace(ctx, all, site.URL)
+	return b.measurePace(ctx, all)
 }
 
-// measurePace counts pictures while both pages move, now here, now there.
-func (b *bench) measurePace(ctx context.Context, all map[string]*scene, site string) error {
-	during := 4 * time.Second
-	if b.smoke {
-		during = time.Second
-	}
+// measurePace counts pictures while one of the pages moves and the other rests.
+func (b *bench) measurePace(ctx context.Context, all map[string]*scene) error {
+	const during = 4 * time.Second
 	rates := map[string][]float64{}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, site+"/move", http.NoBody)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	_ = resp.Body.Close()
 	for range min(b.rounds, 5) {
 		for _, who := range []string{"floor", "tapin"} {
+			if err := all[who].move(ctx); err != nil {
+				return err
+			}
+			time.Sleep(pause)
 			rate, err := all[who].pace(during)
 			if err != nil {
 				return err
 			}
 			rates[who] = append(rates[who], rate)
+			time.Sleep(5*time.Second - during)
 		}
 	}
 	figures := map[string]figure{}

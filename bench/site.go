@@ -35,8 +35,9 @@ addEventListener("hashchange", render); render()</script>`
 	},
 	"pulse": func() string {
 		return `<body style="margin:0;background:red"><script>let n = 0; onmousedown = () => { document.body.style.background = n++ % 2 ? "red" : "blue" }
-const move = () => { document.body.style.background = "hsl(" + n++ % 360 + " 80% 50%)"; requestAnimationFrame(move) }
-fetch("/moving").then(move)</script>`
+const move = until => { document.body.style.background = "hsl(" + n++ % 360 + " 80% 50%)"; if (performance.now() < until) requestAnimationFrame(() => move(until)); else rest() }
+const rest = () => fetch("/moving").then(() => move(performance.now() + 5000))
+rest()</script>`
 	},
 }
 
@@ -109,7 +110,6 @@ func serveSite() *httptest.Server {
 		made["/"+name] = []byte(page(name, make()))
 	}
 	moving := make(chan struct{})
-	move := sync.OnceFunc(func() { close(moving) })
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		switch body, ok := made[r.URL.Path]; {
@@ -119,8 +119,11 @@ func serveSite() *httptest.Server {
 		case r.URL.Path == "/image":
 			w.Header().Set("Content-Type", "image/png")
 			_, _ = w.Write(picture())
-		case r.URL.Path == "/move": // from now on the pages that pulse do not stop
-			move()
+		case r.URL.Path == "/move": // one page that pulses does not stop for five seconds
+			select {
+			case moving <- struct{}{}:
+			case <-r.Context().Done():
+			}
 		case r.URL.Path == "/moving":
 			select {
 			case <-moving:
