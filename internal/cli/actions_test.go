@@ -216,7 +216,7 @@ func TestTheCommandsDriveThePage(t *testing.T) {
 		t.Errorf("fill: %d, %s", code, out)
 	}
 	d.says("Switzerland", "select", "Country", "Switzerland")
-	d.says("S1_AX, and the page took notice", "click", "Send")
+	d.says("the page took notice", "click", "Send")
 	d.says("ms", "wait", fmt.Sprintf("name:3 password:%d country:11", len(filled)))
 	if code, out := d.run(typed+"\n", "type", "-", "--label", "Password", "--clear"); code != 0 || !strings.Contains(out, "16 characters") || !strings.Contains(out, "password") {
 		t.Errorf("type: %d, %s", code, out)
@@ -264,8 +264,8 @@ func TestTheCommandsDriveThePage(t *testing.T) {
 	// The rest of what hands do.
 	d.says("url", "scroll", "bottom")
 	d.says("url", "scroll", "--css", "h1")
-	d.says("S2_CSS", "hover", "css:h1")
-	d.says("S2_CSS", "drag", "css:h1", "at:200,200")
+	d.says("hovered", "hover", "css:h1")
+	d.says("dragged", "drag", "css:h1", "at:200,200")
 	d.says("url", "permission", "grant", "geolocation")
 	shot := filepath.Join(t.TempDir(), "h1.png")
 	d.says("h1.png", "screenshot", "--css", "h1", "-o", shot)

@@ -116,7 +116,7 @@ func (b *board) waiting(now time.Time) (lines []line) {
 		lines = append(lines, line{pieces: []piece{words(style, "● "+strings.ReplaceAll(clean(h.Reason), "_", " ")), words(stylePlain, "  "+clean(h.Instruction))}, tail: left})
 		lines = append(lines, line{pieces: []piece{words(styleDim, "  "+clean(bare(h.Before.Origin))+"  "+clean(h.HandoffID))}})
 	}
-	return lines
+	return append(lines, line{pieces: []piece{words(styleDim, "  "+b.program+" link opens it; "+b.program+" handoff finish says that you are done")}})
 }
 
 func (b *board) paying(now time.Time) (lines []line) {

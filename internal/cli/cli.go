@@ -95,6 +95,7 @@ func (a *app) root() *cobra.Command {
 		Short:         "The agent drives. You tap in.",
 		Long:          rootLong,
 		Example:       rootExample,
+		Version:       buildVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          a.knownCommand,

@@ -42,7 +42,7 @@ is enabled and nothing covers it.
 			}
 			return drive(cmd.Context(), a, "clicking", func(ctx context.Context, c *api.Client) (*api.ClickAnswer, error) {
 				return c.Click(ctx, "", req)
-			}, func(got *api.ClickAnswer) { a.tellActed(&got.Acted, row{"clicked", effect(got.Strategy, got.Effect)}) })
+			}, func(got *api.ClickAnswer) { a.tellActed(&got.Acted, row{"clicked", effect(got.Effect)}) })
 		},
 	}
 	at.add(cmd, true)
@@ -54,15 +54,14 @@ is enabled and nothing covers it.
 	return cmd
 }
 
-func effect(strategy, effect string) string {
-	text := clean(strategy)
+func effect(effect string) string {
 	switch effect {
 	case "confirmed":
-		return text + ", and the page took notice"
+		return "the page took notice"
 	case "none":
-		return text + ", and the page took no notice"
+		return "the page took no notice"
 	}
-	return text
+	return "nobody saw whether the page took notice"
 }
 
 func (a *app) hoverCommand() *cobra.Command {
@@ -88,7 +87,7 @@ func (a *app) hoverCommand() *cobra.Command {
 			}
 			return drive(cmd.Context(), a, "moving the pointer", func(ctx context.Context, c *api.Client) (*api.HoverAnswer, error) {
 				return c.Hover(ctx, "", req)
-			}, func(got *api.HoverAnswer) { a.tellActed(&got.Acted, row{"hovered", effect(got.Strategy, got.Effect)}) })
+			}, func(got *api.HoverAnswer) { a.tellActed(&got.Acted, row{"hovered", effect(got.Effect)}) })
 		},
 	}
 	at.add(cmd, true)
@@ -119,7 +118,7 @@ func (a *app) dragCommand() *cobra.Command {
 			}
 			return drive(cmd.Context(), a, "dragging", func(ctx context.Context, c *api.Client) (*api.DragAnswer, error) {
 				return c.Drag(ctx, "", req)
-			}, func(got *api.DragAnswer) { a.tellActed(&got.Acted, row{"dragged", effect(got.Strategy, got.Effect)}) })
+			}, func(got *api.DragAnswer) { a.tellActed(&got.Acted, row{"dragged", effect(got.Effect)}) })
 		},
 	}
 	wait.add(cmd, elementPatience)

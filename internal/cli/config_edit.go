@@ -110,7 +110,7 @@ func (a *app) setSettings(ctx context.Context, assignments ...string) (changed b
 		for _, assignment := range assignments {
 			key, value, ok := strings.Cut(assignment, "=")
 			if !ok {
-				return nil, fault.New(fault.InvalidRequest, "", "%q is not written key=value", clean(assignment)).WithHint("Such as tunnel=cloudflared.")
+				return nil, fault.New(fault.InvalidRequest, "", "%q is not written key=value", clean(assignment)).WithHint("Write it with an equals sign: %s=VALUE.", clean(assignment))
 			}
 			if old, err = config.Edit(old, name, key, value); err != nil {
 				return nil, err

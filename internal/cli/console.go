@@ -50,7 +50,7 @@ func (a *app) consoleSignIn(ctx context.Context) error {
 		p := a.paint(a.env.Stdout)
 		a.printf("\n  %s\n\n  %s\n\n", p.bold("Open this to sign in to the console"), clean(got.OpenURL.Reveal()))
 		if isHere(got.OpenURL.Reveal()) {
-			a.printf("  %s It leads to this machine; a phone cannot open it. Set %s or %s for that.\n\n", p.bang(), p.bold("tunnel"), p.bold("public_url"))
+			a.printf("  %s It leads to this machine; a phone cannot open it.\n    For your phone: %s\n\n", p.bang(), p.bold(a.command("setup", "phone")))
 		} else {
 			a.printQR(got.OpenURL)
 		}

@@ -52,11 +52,12 @@ own: it touches neither your logins nor a tapin that is running.`,
 			if err != nil {
 				return err
 			}
+			again := a.command("demo") // before the home becomes the demo's own
 			a.home = filepath.Join(path, demoFolder)
 			if reset {
 				return a.forgetDemo(cmd.Context())
 			}
-			return a.demo(cmd.Context(), auto)
+			return a.demo(cmd.Context(), auto, again)
 		},
 	}
 	cmd.Flags().BoolVar(&auto, "auto", false, "let a second browser play the owner")
@@ -120,6 +121,8 @@ func (a *app) alone(home *store.Home) (unlock func(), err error) {
 // demoStage is everything that a demo runs on. close ends all of it.
 type demoStage struct {
 	app     *app
+	command string // by which the owner played it
+	auto    bool   // a second browser plays the owner
 	home    *store.Home
 	config  *config.Config
 	shop    *demo.Shop
@@ -132,9 +135,9 @@ type demoStage struct {
 	endings      []func()
 }
 
-func (a *app) demo(ctx context.Context, auto bool) (err error) {
+func (a *app) demo(ctx context.Context, auto bool, command string) (err error) {
 	began := time.Now()
-	s := &demoStage{app: a, codes: make(chan string, 8), screen: newDemoScreen(a)}
+	s := &demoStage{app: a, command: command, auto: auto, codes: make(chan string, 8), screen: newDemoScreen(a)}
 	defer s.screen.close()
 	done := s.screen.doing("setting the stage")
 	err = s.open(ctx)

@@ -27,7 +27,7 @@ func (t *terminalOwner) Help(ctx context.Context, h *api.Handoff, liveView strin
 		return err
 	}
 	opens := t.lines != nil && opener(a.getenv) != nil
-	s.screen.above(func() { a.tellWay(way, h, opens, a.command("demo", "--set", "tunnel=cloudflared")) })
+	s.screen.above(func() { a.tellWay(way, h, opens, s.command+" --set tunnel=cloudflared") })
 	defer s.screen.doing("waiting for you")()
 	for {
 		select {

@@ -148,12 +148,12 @@ type demoAnswer struct {
 // goodbye shows what is there afterwards.
 func (d *demoScreen) goodbye(s *demoStage, out *demo.Outcome, took time.Duration) (err error) {
 	d.above(func() {
-		err = d.app.answer(demoAnswer{out, s.home.Path(), took.Milliseconds()}, func() { d.summary(out, took) })
+		err = d.app.answer(demoAnswer{out, s.home.Path(), took.Milliseconds()}, func() { d.summary(s, out, took) })
 	})
 	return err
 }
 
-func (d *demoScreen) summary(out *demo.Outcome, took time.Duration) {
+func (d *demoScreen) summary(s *demoStage, out *demo.Outcome, took time.Duration) {
 	a := d.app
 	p := a.paint(a.env.Stdout)
 	a.printf("\n  %s\n", p.bold("What is there now"))
@@ -179,8 +179,11 @@ func (d *demoScreen) summary(out *demo.Outcome, took time.Duration) {
 		line("login", loginWords(l))
 	}
 	next := [][2]string{{"demo", "once more: this time nobody has to log in"}, {"demo --reset", "forget the demo's login and records"}, {"up", "start tapin for your own agents"}}
-	if out.Handoff == nil {
+	switch {
+	case out.Handoff == nil:
 		next[0][1] = "once more"
+	case s.auto:
+		next = [][2]string{{"demo --reset", "forget the login, so that the next time you are needed"}, {"demo", "be the owner yourself"}, next[2]}
 	}
 	a.printf("\n  %s\n", p.bold("Next"))
 	for _, n := range next {

@@ -176,9 +176,16 @@ func (a *app) handoffFinish() *cobra.Command {
 it is not, it goes on; --anyway gives the browser back all the same.`,
 		Example: "  tapin handoff finish", Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.turn(cmd.Context(), "looking at the page", args, func(ctx context.Context, c *api.Client, id string) (*api.Handoff, error) {
-				return c.FinishHandoff(ctx, id, api.FinishRequest{Anyway: anyway})
+			over := true
+			err := a.turn(cmd.Context(), "looking at the page", args, func(ctx context.Context, c *api.Client, id string) (*api.Handoff, error) {
+				h, err := c.FinishHandoff(ctx, id, api.FinishRequest{Anyway: anyway})
+				over = err != nil || h.Status != "RUNNING"
+				return h, err
 			})
+			if err == nil && !over {
+				return exit(fault.ExitRefused) // it goes on, as the answer says
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&anyway, "anyway", false, "also if its conditions do not hold")
@@ -311,6 +318,9 @@ func (a *app) tellHandoff(h *api.Handoff) {
 			verdict = p.green("✓") + " "
 		}
 		rows = append(rows, row{"verified", verdict + clean(strings.Join(v.Checked, "; "))})
+		if !v.Held && h.Status == "RUNNING" {
+			rows = append(rows, row{"", "It is not finished. Go on, or give it back all the same: " + a.command("handoff", "finish", "--anyway")})
+		}
 	}
 	a.rows(append(rows, row{"page", clean(bare(h.Before.URL))}, row{"changed", clean(h.DeltaSummary)}, row{"next", clean(h.ResumeHint)}, row{"to-do", clean(h.TodoID)})...)
 }

@@ -136,7 +136,9 @@ func TestTheCommandsHandTheBrowserOverAndBack(t *testing.T) {
 		t.Errorf("a second one: %d, %s", code, out)
 	}
 	d.says("Please log in", "handoff", "status")
-	d.says("asked 2 times", "handoff", "finish")
+	if code, out := d.run("", "handoff", "finish"); code != fault.ExitRefused || !strings.Contains(out, "asked 2 times") || !strings.Contains(out, "finish --anyway") {
+		t.Errorf("a page that is not done: %d, %s", code, out)
+	}
 	d.says("in 2", "handoff", "extend") // 25 minutes, less what this test has taken
 	d.says("in 5", "handoff", "extend", "30m")
 	d.says("parked", "handoff", "park")
@@ -158,7 +160,7 @@ func TestTheCommandsHandTheBrowserOverAndBack(t *testing.T) {
 	if list != 0 || !strings.Contains(out, `"status":"CANCELLED"`) || !strings.Contains(out, `"next":"2"`) {
 		t.Errorf("%d, %s", list, out)
 	}
-	d.says("Nothing waits", "todos")
+	d.says("Nothing was put off", "todos")
 	d.says("No runs", "runs")
 	if code, out := d.run("", "todos", "done", "todo_nope"); code != fault.ExitNotFound {
 		t.Errorf("%d, %s", code, out)

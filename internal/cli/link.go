@@ -84,7 +84,7 @@ func (a *app) mintLink(ctx context.Context, req api.LinkRequest) error {
 			a.printQR(got.OpenURL)
 			return
 		}
-		a.printf("It leads to this machine; a phone cannot open it. Set tunnel or public_url for that.\n")
+		a.printf("It leads to this machine; a phone cannot open it. For your phone: %s\n", a.command("setup", "phone"))
 		if near, err := nearby(got.OpenURL, lan); err == nil {
 			a.printf("In the same Wi-Fi a phone can watch by it, not drive:\n%s\n", p.bold(clean(near.Reveal())))
 			a.printQR(near)

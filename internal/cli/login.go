@@ -143,7 +143,7 @@ func (a *app) awaitLogin(ctx context.Context, client *api.Client, started *api.S
 	}
 	typed := a.typedLines()
 	opens := typed != nil && view != "" && opener(a.getenv) != nil
-	a.tellWay(way, handed, opens, a.command("up", "--set", "tunnel=cloudflared"))
+	a.tellWay(way, handed, opens, a.command("setup", "phone"))
 	done := a.progress("waiting for you")
 	defer done()
 	type result struct {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,8 +68,8 @@ type entry struct {
 // others names neither.
 func (a *app) server(o installOptions) (entry, error) {
 	e := entry{Command: "tapin", Args: []string{}}
-	if a.program != "tapin" && o.scope != "project" {
-		self, err := os.Executable()
+	if o.scope != "project" { // a host is started elsewhere, with another PATH than this shell's
+		self, err := a.whereIAm()
 		if err != nil {
 			return e, err
 		}
@@ -86,6 +87,17 @@ func (a *app) server(o installOptions) (entry, error) {
 		e.Args = append(e.Args, "--slim")
 	}
 	return e, nil
+}
+
+// whereIAm is the program's path as the owner knows it: where PATH finds it by its
+// name that is not resolved further, as a package manager moves what is behind it.
+func (a *app) whereIAm() (string, error) {
+	if a.program == "tapin" {
+		if path, err := exec.LookPath("tapin"); err == nil {
+			return filepath.Abs(path)
+		}
+	}
+	return os.Executable()
 }
 
 func (a *app) mcpInstall(ctx context.Context, hosts []string, o installOptions) error {

@@ -113,8 +113,7 @@ func (p phone) words(a *app) []string {
 			lines = append(lines, "  "+clean(p.Hint))
 		}
 	case daemon.NoWay, "":
-		lines = append(lines, "Only this machine can open the live view. To tap in from your phone:")
-		lines = append(lines, p.ways(a)...)
+		lines = append(lines, "Only this machine can open the live view.", "For your phone: "+a.command("setup", "phone"))
 	}
 	for i, at := range p.LAN {
 		if i == 0 {
@@ -131,28 +130,6 @@ func (p phone) by() string {
 		return ""
 	}
 	return " by " + string(p.Tunnel)
-}
-
-// ways are the ways there are for a phone that has none.
-func (p phone) ways(a *app) []string {
-	ink := a.paint(a.env.Stdout)
-	ways := [][2]string{
-		{a.command("up", "--set", "tunnel=cloudflared"), "a tunnel that needs no account"},
-		{a.command("up", "--set", "tunnel=tailscale"), "your machine's own name in Tailscale"},
-		{a.command("up", "--set", "public_url=https://…"), "your own proxy in front of listen.public"},
-	}
-	if len(p.LAN) == 0 {
-		ways = append(ways, [2]string{a.command("up", "--set", "lan=watch"), "same Wi-Fi, to watch only"})
-	}
-	width := 0
-	for _, w := range ways {
-		width = max(width, len([]rune(w[0])))
-	}
-	var lines []string
-	for _, w := range ways {
-		lines = append(lines, "  "+pad(w[0], width)+"   "+ink.dim(w[1]))
-	}
-	return lines
 }
 
 var errNoNeighbours = errors.New("devices of the same network may not watch")

@@ -63,7 +63,7 @@ func (a *app) tellRun(r *api.TaskRun) {
 func (a *app) todosCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "todos",
-		Short:   "List what waits for you",
+		Short:   "List what you put off",
 		Long:    "Lists what an agent wanted your help with when you had no time.",
 		Example: "  tapin todos\n  tapin todos done todo_06cz3qmhc04x2p5ae9gk8v71",
 		Args:    arguments(cobra.NoArgs),
@@ -72,7 +72,7 @@ func (a *app) todosCommand() *cobra.Command {
 				return c.Todos(ctx)
 			}, func(got *api.Todos) {
 				if len(got.Todos) == 0 {
-					a.printf("Nothing waits for you.\n")
+					a.printf("Nothing was put off. What waits now: %s\n", a.command("handoff", "list", "--status", "RUNNING"))
 				}
 				for _, t := range got.Todos {
 					a.printf("%s  %s  %s  %s\n", clean(t.TodoID), t.CreatedAt.Local().Format(time.DateTime), clean(bare(t.URL)), clean(t.Task))

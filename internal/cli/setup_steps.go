@@ -344,9 +344,9 @@ func (s *setup) lookAgent(_ context.Context, st *stage) {
 	case len(hosts) == 0:
 		st.State, st.Text, st.Next = stepLeft, "No Claude Code and no Codex were found here; other hosts take an entry.", s.app.command("mcp", "install", "json")
 	case len(changes) > 0:
-		st.State, st.Text, st.Next = stepLeft, known+" does not have tapin yet.", s.app.command("setup", "agent")
+		st.State, st.Text, st.Next = stepLeft, "Not everything is there yet for "+known+".", s.app.command("setup", "agent")
 	default:
-		st.State, st.Text, st.Next = stepDone, known+" has tapin, and the skill to use it.", ""
+		st.State, st.Text, st.Next = stepDone, known+map[bool]string{true: " have", false: " has"}[len(hosts) > 1]+" tapin, and the skill to use it.", ""
 	}
 }
 

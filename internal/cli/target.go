@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,10 @@ import (
 // targetHelp is in the long help of every command that takes a TARGET.
 const targetHelp = `A TARGET is what the element says, or one of
   css:SELECTOR   label:TEXT   ref:REF   test-id:ID   xpath:PATH   at:X,Y
-A ref comes from "tapin snapshot".`
+A ref comes from "tapin snapshot"; it may stand alone: e12.`
+
+// refForm is how a snapshot names what can be acted on; who means such a text says text:e12.
+var refForm = regexp.MustCompile(`^e[0-9]+$`)
 
 // target is the element that a word means: by default what the element says,
 // or its label where fields are meant.
@@ -47,7 +51,9 @@ func target(word string, fields bool) (api.Target, error) {
 		}
 		t.X, t.Y = &x, &y
 	default:
-		if fields {
+		if refForm.MatchString(word) {
+			t.Ref = word
+		} else if fields {
 			t.Label = word
 		} else {
 			t.Text = word

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -69,10 +70,15 @@ func (a *app) up(ctx context.Context, o upOptions) error {
 			defer unlock()
 		}
 	}
+	start := s.foreground
 	if o.background {
-		return s.background(ctx)
+		start = s.background
 	}
-	return s.foreground(ctx)
+	err = start(ctx)
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.Busy && len(a.set) > 0 {
+		return f.WithHint("To change what runs: %s, then %s and %s.", a.command("config", "set", a.set[0]), a.command("down"), a.command("up"))
+	}
+	return err
 }
 
 // foreground runs the daemon here and shows what becomes of it.

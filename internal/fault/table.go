@@ -80,7 +80,7 @@ var table = []entry{
 	{LinkClaimed, 409, ExitRefused, "Another device has claimed this link.", "The owner can move it to this device."},
 	{LinkExpired, 410, ExitRefused, "This link no longer works.", "Ask for a new one."},
 	{InvalidURL, 400, ExitUsage, "That is not an address a page can be opened at.", "Give a full http:// or https:// address."},
-	{BlockedTarget, 403, ExitRefused, "The network guard does not let pages reach that address.", "If the address is yours to open, name it under egress.allow in config.yaml."},
+	{BlockedTarget, 403, ExitRefused, "The network guard does not let pages reach that address.", "If the address is yours to open, name it under egress.allow in config.yaml, or start tapin with --allow-private."},
 	{NavigationTimeout, 504, ExitBrowser, "The page did not become usable in time.", "Try again, or give a longer timeout."},
 	{NavigationFailed, 502, ExitBrowser, "The page could not be opened.", "Check the address; the details give the browser's reason."},
 	{WaitTimeout, 504, ExitBrowser, "What was waited for did not happen in time.", "Look at a screenshot or snapshot of the page."},

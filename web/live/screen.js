@@ -68,7 +68,7 @@ function bannerOf(k) {
   if (typeof h?.countdown_ms === "number" && h.countdown_ms > 0) return { kind: "countdown", title: "Looks done", text: "" };
   if (k.asked) return { kind: "checking", title: "Checking", text: "" };
   if (h?.attempts > 1) {
-    return { kind: "again", title: "Still blocked", text: "The page does not look done yet." };
+    return { kind: "again", title: "Not done yet", text: "The page does not look done." };
   }
   return null;
 }

@@ -31,7 +31,7 @@ for (const [name, known, want] of /** @type {Array<[string, import("../live/scre
   ["a broken line says so before anything else", also({ line: "lost", asked: true }), { banner: "Reconnecting" }],
   ["a countdown", handoff({ countdown_ms: 5000 }), { banner: "Looks done" }],
   ["a countdown that is over is none", handoff({ countdown_ms: 0 }), { banner: null }],
-  ["asked again", handoff({ attempts: 2 }), { banner: "Still blocked" }],
+  ["asked again", handoff({ attempts: 2 }), { banner: "Not done yet" }],
   ["done was said", also({ asked: true }), { banner: "Checking" }],
   ["a crashed page", state({ page: { crashed: true } }), { banner: "This page has crashed" }],
   ["a parked one", handoff({ parked: true }), { curtain: "Kept for later" }],
