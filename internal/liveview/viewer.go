@@ -240,7 +240,7 @@ func (v *viewer) run(ctx context.Context) {
 	tasks.Go(func() { v.act(ctx) })
 	reading, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	tasks.Go(func() { v.cancel(v.read(ctx, reading)) })
+	tasks.Go(func() { v.cancel(v.read(reading)) })
 	<-ctx.Done()
 	// A phone that sleeps does not answer a goodbye. A read that is cut off closes
 	// the socket, which CloseNow does not once a goodbye was said.
@@ -270,7 +270,7 @@ func (v *viewer) bid(cause error) {
 
 // read takes messages until the socket ends. What sets the pace is dealt with at
 // once; what a person did waits its turn.
-func (v *viewer) read(ctx, reading context.Context) error {
+func (v *viewer) read(reading context.Context) error {
 	mistakes := 0
 	for {
 		// Not under ctx: a read that is cut off closes the socket, and there may be

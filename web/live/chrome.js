@@ -17,6 +17,7 @@ export class Chrome {
     /** When the hand-off returns by itself; 0 when it does not. */
     this.returns = 0;
     this.hushed = 0;
+    this.judged = "";
     this.attempts = 0;
     this.toasts = 0;
     setInterval(() => this.tick(), 250);
@@ -43,7 +44,7 @@ export class Chrome {
     root.classList.toggle("dim", screen.dim);
     this.header(state);
     this.curtain(screen.curtain);
-    this.banner(screen.banner, state?.handoff?.attempts ?? 0);
+    this.banner(screen.banner, state?.handoff?.attempts ?? 0, `${state?.page?.origin} ${state?.page?.title}`);
     const tabs = state?.tabs?.length ?? 1;
     say(find("#tab-count"), String(tabs));
     find("#tabs").setAttribute("aria-label", tabs === 1 ? "1 open page" : `${tabs} open pages`);
@@ -90,12 +91,13 @@ export class Chrome {
       ...(c.action ? [el("button", { type: "button", class: `button wide ${c.kind === "good" ? "plain" : "main"}`, "data-do": c.action[1] }, c.action[0])] : []));
   }
 
-  /** @param {Screen["banner"]} b @param {number} attempts */
-  banner(b, attempts) {
+  /** @param {Screen["banner"]} b @param {number} attempts @param {string} [page] which page is shown */
+  banner(b, attempts, page = "") {
     if (attempts !== this.attempts) {
       this.attempts = attempts;
       this.hushed = 0;
-    }
+      this.judged = page;
+    } else if (page !== this.judged) this.hushed = attempts; // it was said of another page
     const box = find("#banner");
     const shown = b && !(b.kind === "again" && this.hushed === attempts);
     box.hidden = !shown;

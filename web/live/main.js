@@ -410,7 +410,7 @@ const does = {
   ask: () => withSheets((s) => s.wanted(known.state)),
   tabs: () => withSheets((s) => s.tabsSheet(known.state ?? {}, act)),
   downloads: () => withSheets((s) => s.downloadsSheet(known.state ?? {}, (id) => void download(id))),
-  done: () => withSheets((s) => s.confirmDone(done, known.state?.handoff?.attempts > 1)),
+  done: () => withSheets((s) => s.confirmDone(done, known.state?.handoff?.attempts > 1 && !(known.state.handoff.countdown_ms > 0))),
   abort: () => withSheets((s) => s.confirm("Abort this hand-off?", "The agent is told that you declined, the login is saved and the browser closes.", "Abort", () => act("abort"))),
   end: () => { act("end"); end("left"); },
   zoom: () => stage.zoomBy(stage.view.zoom > 1.05 ? 1 / stage.view.zoom : 2),
