@@ -50,16 +50,18 @@ race: go cc ## the tests under the race detector, nothing else
 test-long: setup setup-test cc ## the tests that take their time, which make test leaves out
 	@TAPIN_TEST_LONG=1 TAPIN_TEST_GUIDES=1 CGO_ENABLED=1 $(GO) test -race -p 2 -timeout 60m $(PKGS)
 
-lint: vet $(TOOLS)/golangci-lint ## vet, and golangci-lint (staticcheck is in it), which is built once and takes minutes
+lint: vet vet-darwin $(TOOLS)/golangci-lint ## vet, also for macOS, and golangci-lint (staticcheck is in it), which is built once and takes minutes
 	@echo "lint: golangci-lint"
 	@$(TOOLS)/golangci-lint run $(PKGS)
 
-vet: go ## gofmt, and go vet for this system and for macOS
+vet: go ## gofmt and go vet
 	@echo "vet: gofmt"
 	@bad=$$(find . -name '*.go' -not -path './bin/*' -not -path '*/node_modules/*' -exec gofmt -l {} +); \
 	  if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
 	@echo "vet: go vet"
 	@$(GO) vet $(PKGS)
+
+vet-darwin: go ## go vet as on macOS
 	@echo "vet: go vet, as on macOS"
 	@GOOS=darwin CGO_ENABLED=0 $(GO) vet $(PKGS)
 

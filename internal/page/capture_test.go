@@ -219,6 +219,7 @@ func TestMasksCoverWhatTheyShould(t *testing.T) {
 
 func TestMasksHoldWhereTheFullPageIsLaidOutAnew(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	_, tab := open(ctx, t, page.Look{Width: 720, Height: 600}, vaultPages, "/tall")
 	shot, err := tab.Screenshot(ctx, page.ShotOptions{MaskSecrets: true, FullPage: true})
@@ -234,6 +235,7 @@ func TestMasksHoldWhereTheFullPageIsLaidOutAnew(t *testing.T) {
 
 func TestTheFullPageHasWhatLoadsLate(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	late := `<!doctype html><title>late</title><style>body{margin:0}</style><div style="height:5000px"></div><div id=late style="height:100px"></div><script>
 new IntersectionObserver((e, o) => { if (e[0].isIntersecting) { o.disconnect(); e[0].target.style.cssText = "height:700px;background:#00ff00" } }).observe(document.getElementById("late"))</script>`

@@ -18,6 +18,7 @@ import (
 // A client that comes then has to get along without it.
 func TestATabThatWaitsForASiteIsUsableAfterAReconnect(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	asked, answer := make(chan struct{}, 9), make(chan struct{})
 	s := perform(t, page.Look{}, map[string]http.HandlerFunc{

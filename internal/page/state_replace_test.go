@@ -260,6 +260,7 @@ func TestAReplacementThatFailsPutsEverythingBack(t *testing.T) {
 
 func TestSessionStorageNeedsItsTab(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	v, site, origin := customer(ctx, t)
 	v.open(ctx, t, site.at("other.test")+"/")

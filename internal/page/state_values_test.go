@@ -62,6 +62,7 @@ const get = r => new Promise((yes, no) => { r.onsuccess = () => yes(r.result); r
 
 func TestEveryKindOfValueSurvivesTheTrip(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	site := newBank(t, false, nil)
 	a := newVisitor(t, site)
@@ -105,6 +106,7 @@ func TestEveryKindOfValueSurvivesTheTrip(t *testing.T) {
 
 func TestTheShapeOfDatabasesSurvivesTheTrip(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	site := newBank(t, false, nil)
 	build := `(async () => { ` + openDB + `

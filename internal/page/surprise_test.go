@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -155,13 +156,31 @@ func kinds(questions []page.Question) []string {
 	return out
 }
 
+// refusing is an address where nobody listens, and nobody else can begin to: a port
+// that was merely closed may be another test's a moment later.
+func refusing(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", at.(*syscall.SockaddrInet4).Port)
+}
+
 func TestEveryWayToFailEndsInTimeAndLeavesTheTabUsable(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)
 	secure := httptest.NewTLSServer(document("never seen"))
 	t.Cleanup(secure.Close)
-	gone := httptest.NewServer(document(""))
-	gone.Close()
+	gone := refusing(t)
 	s := perform(t, page.Look{}, map[string]http.HandlerFunc{
 		"/": document(`<title>home</title>`),
 		"/loop": func(w http.ResponseWriter, r *http.Request) {
@@ -173,7 +192,7 @@ func TestEveryWayToFailEndsInTimeAndLeavesTheTabUsable(t *testing.T) {
 		},
 		"/never": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"/empty": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
-	}, strings.TrimPrefix(secure.URL, "https://"), strings.TrimPrefix(gone.URL, "http://"))
+	}, strings.TrimPrefix(secure.URL, "https://"), gone)
 	tab := s.open(ctx, t, "/")
 	for name, tt := range map[string]struct {
 		url, reason string
@@ -185,7 +204,7 @@ func TestEveryWayToFailEndsInTimeAndLeavesTheTabUsable(t *testing.T) {
 		"a load without end":      {s.URL + "/never", "", fault.NavigationTimeout, 0},
 		"a page without content":  {s.URL + "/empty", "ERR_ABORTED", fault.NavigationFailed, 0},
 		"a bad certificate":       {secure.URL, "ERR_CERT_AUTHORITY_INVALID", fault.NavigationFailed, 0},
-		"a refused connection":    {gone.URL, "refused", fault.NavigationFailed, 0},
+		"a refused connection":    {"http://" + gone, "refused", fault.NavigationFailed, 0},
 		"an address that is none": {"http://nosuch.invalid/", "resolved", fault.NavigationFailed, 0},
 	} {
 		endsWithin(t, 15*time.Second, name, func() {

@@ -25,6 +25,7 @@ func (far) Distant() bool { return true }
 
 func TestFilesReachABrowserThatCannotReadOurDisk(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	got := make(chan map[string][]byte, 2)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -36,6 +36,7 @@ func told(c session.Captured) string {
 // first change until after its last.
 func TestAnImportThatIsCutOffIsUndone(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := r.Cookie("old"); err != nil {
 			for i := range 20 {

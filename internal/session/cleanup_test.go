@@ -61,6 +61,7 @@ func TestACleanupEndsWhatWasLeftAndNothingThatIsInUse(t *testing.T) {
 
 func TestCleanupsDisturbNoStartAndNoStop(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	site, dir := browsertest.Site(t), place(t)
 	h := move(t, dir, site, session.Options{})

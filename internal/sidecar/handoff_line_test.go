@@ -111,6 +111,7 @@ func (r *running) told() string {
 
 func TestALineThatIsCutUnderAPersonIsMended(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	r := handOverRemote(t)
 	answer := r.cutOff("/slow/cut", r.line.Cut)
 	if answer["error"] != "BROWSER_LOST" || answer["effect"] != "unknown" {

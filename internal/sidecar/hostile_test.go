@@ -269,6 +269,7 @@ func canonicalOrder(t *testing.T, raw []byte) string {
 // An import goes to its site by itself, wherever the tab is.
 func TestAnImportGoesToItsSite(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := openAccount(t)
 	port := site.URL[strings.LastIndexByte(site.URL, ':')+1:]
 	r := start(t, site.Server, "egress.allow=localhost:"+port+",127.0.0.1:"+port)
