@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,7 +77,8 @@ func (a *app) up(ctx context.Context, o upOptions) error {
 	}
 	err = start(ctx)
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.Busy && len(a.set) > 0 {
-		return f.WithHint("To change what runs: %s, then %s and %s.", a.command("config", "set", a.set[0]), a.command("down"), a.command("up"))
+		key, _, _ := strings.Cut(a.set[0], "=") // its value may be a secret
+		return f.WithHint("To change what runs: %s, then %s and %s.", a.command("config", "set")+" "+shellWord(key)+"=…", a.command("down"), a.command("up"))
 	}
 	return err
 }

@@ -24,7 +24,11 @@
     'suspension', 'suspensión', 'suspensão', 'sospensione', 'pause', 'pausa', 'cancell?ation', 'kündigung', 'opzegging', 'résiliation', 'cancelación', 'cancelamento', 'disdetta', 'ricezione', 'receção', 'recepção', 'ausgaben?', 'dépense', 'gasto', 'despesa', 'spesa', 'uitgave', 'expense', 'limiten?', 'adres', 'ontvangst', 'aanwezigheid', 'bericht', 'formulier', 'winkelwagen', 'winkelmand']
   const tame = `(?!.*(?<!\\p{L})${any(...tamed)}(?!\\p{L}))`
 
+  // A card by its last digits.
+  const masked = new RegExp("[•●*·∙․…x]{2,}[ -]*\\d{2,4}(?!\\d)|(?<!\\p{L})(?:visa|master ?card|maestro|amex|american express|discover|jcb|rupay|elo|hipercard|bancontact|carte bleue|girocard|unionpay|银联)\\b[^\\n\\d]{0,24}\\d{4}(?!\\d)", 'u')
+
   tapin.payWords = {
+    masked,
     // Final by themselves: whoever presses this pays.
     surely: [
       only(`pay${now}(?: (?:my |the |your |this )?(?:bill|invoice|balance|total|order|deposit|rent|fee|fine|tax(?:es)?|bill now|amount|amount due|full amount))?(?: ${sum})?${now}(?: (?:with|by|using|via) [^?]{1,30})?`,
@@ -95,7 +99,7 @@
     onward: /^(?:continue|weiter|continuer|continuar|continua|doorgaan|ok|okay|yes|ja|next|下一步|次へ)$/,
     // What is paid with, or from, or to: a card or an account that is known already.
     means: [
-      new RegExp("[•●*·∙․…x]{2,}[ -]*\\d{2,4}(?!\\d)|(?<!\\p{L})(?:visa|master ?card|maestro|amex|american express|discover|jcb|rupay|elo|hipercard|bancontact|carte bleue|girocard|unionpay|银联)\\b[^\\n\\d]{0,24}\\d{4}(?!\\d)", 'u'),
+      masked,
       new RegExp("(?<![\\p{L}\\d])(?:[a-z]{2}\\d{2}(?: ?[a-z0-9]{4}){3,}|[a-z]{2}\\d{2}[ •*.…]+\\d{2,4}|\\d{2}-\\d{2}-\\d{2}|[\\w.]+@(?:upi|ok\\w+|ybl|paytm|ibl|axl))(?![\\p{L}\\d])", 'u'),
       word('ending (?:in|with)', 'ends? in', 'ending \\d{4}', 'card on file', 'saved card', 'stored card', 'default card', 'payment method', 'method of payment', 'pay(?:ing)? (?:with|from|using|via)', 'paid (?:with|from)', 'charge to', 'charged to', 'will be charged', 'be debited', 'debit(?:ed)? from', 'from (?:account|my|your)', 'apple pay', 'google pay', 'paypal', 'klarna', 'afterpay', 'direct debit', 'bank transfer', 'credit card', 'debit card', 'wallet balance', 'payee', 'beneficiary', 'sort code', 'routing number', 'account (?:number|no\\.?)', 'netbanking', 'upi', 'e-?transfer', 'gift card balance', 'billed to', 'auto-?pay', 'store credit', 'room charge', 'purchase order', 'invoice me', 'cash on delivery', 'on delivery', 'billing',
         'zahlungsart', 'zahlungsmittel', 'zahlungsmethode', 'zahlungsweise', 'zahlart', 'bezahlen? (?:mit|per)', 'zahlen mit', 'zahlung (?:per|mit|von)', 'lastschrift', 'sepa', 'kreditkarte', 'debitkarte', 'auf rechnung', 'nachnahme', 'vorkasse', 'endet auf', 'endend', 'hinterlegte[nrs]? \\p{L}+', 'abgebucht', 'belastet', 'belastungskonto', 'auftraggeberkonto', 'von konto', 'empfänger(?:in)?', 'zahlungsempfänger', 'kontonummer', 'iban', 'twint', 'postfinance', 'überweisung', 'abbuchung',
@@ -107,7 +111,7 @@
     ],
     // From what it is taken, said as of something that is about to happen.
     held: [
-      new RegExp("[•●*·∙․…x]{2,}[ -]*\\d{2,4}(?!\\d)|(?<!\\p{L})(?:visa|master ?card|maestro|amex|american express|discover|jcb|rupay|elo|hipercard|bancontact|carte bleue|girocard|unionpay|银联)\\b[^\\n\\d]{0,24}\\d{4}(?!\\d)", 'u'),
+      masked,
       word('will be (?:charged|debited|billed|taken)', '(?:charge|debit|bill)(?:ed)? to', 'we(?: will|[\'’]ll) (?:charge|bill|debit)', 'you(?: will|[\'’]ll) be (?:charged|billed)', 'card on file', 'saved card', 'default card', 'from (?:your |my )?(?:wallet|balance|checking|savings|current account|account)', 'ending (?:in|with)?',
         '(?:wird|werden) (?:\\p{L}+ ){0,4}(?:abgebucht|belastet|eingezogen)', 'belastungskonto', 'von (?:ihrem|deinem) konto', '(?:sera|seront) (?:prélevée?s?|débitée?s?)', 'compte (?:à débiter|débité)', 'se (?:te |le )?(?:cargará|cobrará|debitará)n?', 'será (?:cobrado|debitado|cargado)', 'cuenta de (?:origen|cargo)', 'conta (?:de origem|de débito|a debitar)', 'cuenta a (?:debitar|cargar)', 'conto da addebitare', 'é debitad[oa]', '(?:verrà|verranno|sarà) addebitat[oai]', 'conto di addebito', '(?:wordt|worden) (?:\\p{L}+ ){0,4}afgeschreven', 'van (?:je|uw) rekening'),
       piece('引き?落とし', '出金口座', '末尾', '下\\d桁', '尾号', '尾號', '末四[码碼]', '扣款', '付款账户', '轉出帳'),

@@ -20,7 +20,7 @@
   // long as the page says the same, so does this.
   let last = { text: null }
   const evidence = () => {
-    const text = tapin.roots().map(root => (root.body ?? root).textContent ?? '').join('')
+    const text = tapin.roots().map(root => root.querySelectorAll('input').length + ((root.body ?? root).textContent ?? '')).join('')
     if (last.text !== text || performance.now() - last.at > 1000) last = { text, at: performance.now(), found: gathered(text) }
     return last.found
   }

@@ -33,7 +33,7 @@
 
   // choice tells a label that is no deed but one of several things to choose:
   // a sum, a number, a card.
-  const choice = s => !/\p{L}{2}/u.test(s.replace(words.priced, '')) || words.means[0].test(s) || /^\p{L}{2,3}$/u.test(s)
+  const choice = s => !/\p{L}{2}/u.test(s.replace(words.priced, '')) || words.masked.test(s) || /^\p{L}{2,3}$/u.test(s)
 
   // oneOfMany tells one of several that are made alike, each with its price: to be chosen.
   const oneOfMany = el => el.className && [...el.parentElement?.children ?? []].filter(n => n.localName === el.localName && n.className.split(' ')[0] === el.className.split(' ')[0] && hasSum(drawn(n))).length > 1 && hasSum(drawn(el))
