@@ -60,6 +60,9 @@ func persist[T any](ctx context.Context, within time.Duration, attempt func(cont
 	defer cancel()
 	for n := 0; ; n++ {
 		got, err := once(ctx, attempt)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return got, n, outOfTime(err, within)
+		}
 		if err == nil || ctx.Err() != nil || n == len(pauses) || !mayPass(err) {
 			return got, n, err
 		}
@@ -74,6 +77,16 @@ func persist[T any](ctx context.Context, within time.Duration, attempt func(cont
 			return got, n, err
 		}
 	}
+}
+
+// outOfTime is a failure after the caller's own limit: a browser that was still
+// being made ready by then is none that could not be had.
+func outOfTime(err error, within time.Duration) error {
+	if err == nil || fault.Of(err).Code != fault.SessionCreateFailed {
+		return err
+	}
+	return fault.New(fault.NavigationTimeout, "open the page", "the browser was not ready within %s", within).
+		WithHint("Give it more time with timeout_ms; the browser is kept warm for the next call.")
 }
 
 // once is one attempt within its time.

@@ -131,6 +131,24 @@ func TestNoRetryStartsThatCannotEndInTime(t *testing.T) {
 	}
 }
 
+func TestABrowserThatIsNotReadyWithinTheCallersTimeIsATimeout(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		within time.Duration
+		want   fault.Code
+	}{{time.Second, fault.NavigationTimeout}, {callWithin, fault.SessionCreateFailed}} {
+		synctest.Test(t, func(t *testing.T) {
+			_, _, err := persist(t.Context(), tt.within, func(ctx context.Context) (bool, error) {
+				<-ctx.Done()
+				return false, fault.Wrap(fault.SessionCreateFailed, "open a tab", ctx.Err())
+			})
+			if f := fault.Of(err); f.Code != tt.want {
+				t.Errorf("within %s: %v", tt.within, err)
+			}
+		})
+	}
+}
+
 func TestACallerWhoLeavesEndsThePause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

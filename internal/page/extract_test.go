@@ -489,8 +489,9 @@ c</code></pre><p>see <a href="more?q=1">more</a>, <a href="javascript:alert(1)">
 func TestAnExtractNeverWaitsForADialog(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)
-	s := newStage(ctx, t, map[string]string{"/": `<h1>Hi</h1><script>setTimeout(() => alert("stop"), 50)</script>`})
+	s := newStage(ctx, t, map[string]string{"/": "<h1>Hi</h1>"})
 	s.open(ctx, t, "/")
+	s.bare.Eval(ctx, t, `setTimeout(() => alert("stop"))`)
 	for s.tab.Dialog() == nil {
 		if err := ctx.Err(); err != nil {
 			t.Fatal(err)
