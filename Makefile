@@ -8,6 +8,9 @@ PKGS     ?= ./...
 
 # Two packages at a time: each may have a Chromium of its own running.
 TESTFLAGS ?= -p 2 -timeout 15m
+# Under the race detector a program waits before it ends for what other threads
+# may have to report, a second by default; there are hundreds of them here.
+export GORACE ?= atexit_sleep_ms=50
 # The longest first, or the last of them would run alone.
 LONGEST    = $(if $(filter ./...,$(PKGS)),./cmd/tapin ./internal/sidecar ./internal/page)
 

@@ -95,13 +95,15 @@ func smallSharedMemory() bool {
 }
 
 // environment is what the browser and its holder get to see: nothing that could
-// hold a key, only what a program needs to find its home, fonts and screen.
+// hold a key, only what a program needs to find its home, fonts and screen, and
+// how to trace the holder.
 func environment() []string {
 	var env []string
 	for _, name := range []string{
 		"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
 		"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME",
 		"FONTCONFIG_PATH", "FONTCONFIG_FILE", "SSL_CERT_FILE", "SSL_CERT_DIR",
+		"GODEBUG", "GORACE", "GOTRACEBACK",
 	} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
