@@ -60,17 +60,16 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 		return err
 	}
 	defer bare.end()
-	houses := map[string]*sidecar{}
-	for who, warm := range map[string]string{"tapin": "0", "tapin-pool": "1"} {
-		s, err := startSidecar(ctx, b.binary, site, "pool.warm="+warm)
-		if err != nil {
+	houses := make([]*sidecar, 2) // by how many browsers are kept ready
+	for warm := range houses {
+		if houses[warm], err = startSidecar(ctx, b.binary, site, fmt.Sprintf("pool.warm=%d", warm)); err != nil {
 			return err
 		}
-		defer s.stop()
-		houses[who] = s
+		defer houses[warm].stop()
 	}
 	took := map[string][]time.Duration{}
 	for round := range b.rounds + 1 {
+		time.Sleep(3 * time.Second) // an agent does not start sessions back to back, and a pool fills meanwhile
 		d, err := floorNewContext(bare, url)
 		if err != nil {
 			return fmt.Errorf("new context: %w", err)
@@ -78,7 +77,8 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 		if round > 0 {
 			took["floor"] = append(took["floor"], d)
 		}
-		for who, s := range houses {
+		for warm, s := range houses {
+			who := []string{"tapin", "tapin-pool"}[warm]
 			began := time.Now()
 			if err := firstPicture(ctx, s, url); err != nil {
 				return fmt.Errorf("warm session: %s: %w", who, err)
@@ -90,7 +90,6 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 				return err
 			}
 		}
-		time.Sleep(700 * time.Millisecond) // an agent does not start sessions back to back, and a pool fills meanwhile
 	}
 	r := row{Group: "start", Name: "warm session → first screenshot", Unit: "ms", Floor: "raw new context", Listed: true, Figures: figuresOf(took, "floor")}
 	r.Verdicts = append(r.Verdicts, atMost("a browser of its own, to the floor", r.Figures["tapin"].Ratio, 1.1), atMost("from the pool, to the floor", r.Figures["tapin-pool"].Ratio, 0.5))

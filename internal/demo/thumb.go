@@ -166,19 +166,39 @@ func field(label string) string { return fmt.Sprintf(`#fields [aria-label="%s"]`
 // write taps a field and types into it, key by key.
 func (t *Thumb) write(ctx context.Context, label, text string) error {
 	selector := field(label)
-	if _, err := t.hand.Where(ctx, selector); err != nil {
-		return err
-	}
-	if err := t.rest(ctx); err != nil {
-		return err
-	}
-	if err := t.hand.Tap(ctx, selector); err != nil {
-		return err
-	}
-	if err := t.hand.Until(ctx, "the focus in "+label, fmt.Sprintf(`document.activeElement?.matches(%q)`, selector)); err != nil {
+	err := again(ctx, func() error {
+		if _, err := t.hand.Where(ctx, selector); err != nil {
+			return err
+		}
+		if err := t.rest(ctx); err != nil {
+			return err
+		}
+		return t.hand.Tap(ctx, selector)
+	}, func(ctx context.Context) error {
+		return t.hand.Until(ctx, "the focus in "+label, fmt.Sprintf(`document.activeElement?.matches(%q)`, selector))
+	})
+	if err != nil {
 		return err
 	}
 	return t.hand.Type(ctx, text)
+}
+
+// again does something until its effect is seen, as a person does whose tap was
+// too early or beside it.
+func again(ctx context.Context, do func() error, seen func(context.Context) error) (err error) {
+	const tries, glance = 4, 4 * time.Second
+	for range tries {
+		if err = do(); err != nil {
+			return err
+		}
+		looking, stop := context.WithTimeout(ctx, glance)
+		err = seen(looking)
+		stop()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // rest waits until the view stands still.
@@ -190,22 +210,11 @@ func (t *Thumb) rest(ctx context.Context) error {
 	})()`)
 }
 
-// solve puts the leaf into its place, as often as the shop wants: a person who
-// was too early, or beside it, tries again.
-func (t *Thumb) solve(ctx context.Context) (err error) {
-	const tries, glance = 4, 4 * time.Second
-	for range tries {
-		if err = t.point(ctx); err != nil {
-			return err
-		}
-		looking, stop := context.WithTimeout(ctx, glance)
-		err = t.hand.Until(looking, "the checkout", fmt.Sprintf(`document.querySelector(%q)`, field("Street")))
-		stop()
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-	}
-	return err
+// solve puts the leaf into its place, as often as the shop wants.
+func (t *Thumb) solve(ctx context.Context) error {
+	return again(ctx, func() error { return t.point(ctx) }, func(ctx context.Context) error {
+		return t.hand.Until(ctx, "the checkout", fmt.Sprintf(`document.querySelector(%q)`, field("Street")))
+	})
 }
 
 // point taps the place of the leaf in the picture.
@@ -262,22 +271,9 @@ func (t *Thumb) decide(ctx context.Context, a *api.Approval) error {
 		return err
 	}
 	t.say("Read the question in the console, and approve it there.") // told first: the agent goes on at once
-	const tries, glance = 4, 3 * time.Second
-	for range tries { // what was pressed while the page was drawn anew is pressed again
-		if err := t.press(ctx, ask); err != nil {
-			return err
-		}
-		looking, stop := context.WithTimeout(ctx, glance)
-		err = t.hand.Until(looking, "the question answered", fmt.Sprintf(`!document.querySelector(%q)`, ask))
-		stop()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return err
+	return again(ctx, func() error { return t.press(ctx, ask) }, func(ctx context.Context) error {
+		return t.hand.Until(ctx, "the question answered", fmt.Sprintf(`!document.querySelector(%q)`, ask))
+	})
 }
 
 // press taps a button of the console, and the one that asks whether it is meant.

@@ -35,31 +35,32 @@ import (
 
 // sidecar is everything that was assembled.
 type sidecar struct {
-	opts      Options
-	server    *apiserver.Server
-	mcp       *mcpserver.Door
-	door      *liveview.Door
-	console   *console.Door
-	view      *overview
-	links     *link.Room
-	address   *link.Address
-	sessions  *session.Host
-	handoffs  *handoff.Room
-	approvals *approval.Room
-	runs      *taskrun.Room
-	owners    *owners.Room
-	inbox     *inbox.Room
-	logins    *logins.Room
-	oneshots  *oneshot.Room
-	insight   *insight.Room
-	figures   figures
-	schedule  *event.Schedule
-	pump      *event.Pump
-	journal   *event.Journal
-	feed      *event.Feed
-	prober    *reach.Prober
-	near      *near
-	warmUp    func()
+	opts       Options
+	server     *apiserver.Server
+	mcp        *mcpserver.Door
+	door       *liveview.Door
+	console    *console.Door
+	view       *overview
+	links      *link.Room
+	address    *link.Address
+	sessions   *session.Host
+	handoffs   *handoff.Room
+	approvals  *approval.Room
+	runs       *taskrun.Room
+	owners     *owners.Room
+	inbox      *inbox.Room
+	logins     *logins.Room
+	oneshots   *oneshot.Room
+	insight    *insight.Room
+	figures    figures
+	schedule   *event.Schedule
+	pump       *event.Pump
+	journal    *event.Journal
+	feed       *event.Feed
+	prober     *reach.Prober
+	near       *near
+	warmUp     func()
+	keepSpares func(context.Context)
 
 	unfinished bool // something of an earlier sidecar could not be judged
 
@@ -99,6 +100,7 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 	providers := newProviders(o, epoch)
 	s.warmUp = providers.warmUp
 	guard, look := policy(o.Config, control, public), page.Look{Locale: o.Config.Browser.Locale, Timezone: o.Config.Browser.Timezone}
+	s.keepSpares = func(ctx context.Context) { providers.keepSpares(ctx, guard) }
 	keys, err := s.openLogins(ctx, &checker{providers: providers.get, policy: guard, look: look}, forgetKept(providers))
 	if err != nil {
 		return err

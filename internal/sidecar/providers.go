@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"context"
 	"path/filepath"
 	"sync"
 
@@ -9,6 +10,7 @@ import (
 	"tapin/internal/browser/endpoint"
 	"tapin/internal/browser/local"
 	"tapin/internal/config"
+	"tapin/internal/egress"
 	"tapin/internal/fault"
 )
 
@@ -62,5 +64,13 @@ func (p *providers) get(name string) (browser.Provider, error) {
 func (p *providers) warmUp() {
 	if p.config.Provider == config.ProviderLocal {
 		_, _ = p.local.Chromium() // a failure is told to whoever starts a session
+	}
+}
+
+// keepSpares keeps browsers ready for the sessions to come, as many as may be
+// there at a time.
+func (p *providers) keepSpares(ctx context.Context, guard egress.Policy) {
+	if p.config.Provider == config.ProviderLocal {
+		p.local.KeepSpares(ctx, min(p.config.Pool.Warm, p.config.MaxSessions), browser.Spec{Policy: guard})
 	}
 }

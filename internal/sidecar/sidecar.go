@@ -86,6 +86,7 @@ func (s *sidecar) run(ctx context.Context, listener, public net.Listener) error 
 	err := s.recover(ctx)
 	tasks.Go(func() { s.recoverLater(background) })
 	s.oneshots.Begin()
+	tasks.Go(func() { s.keepSpares(background) }) // only now: what nobody knows of was ended
 	failed := make(chan error, 2)
 	if err == nil {
 		tasks.Go(func() { failed <- s.server.Serve(listener) })

@@ -31,6 +31,8 @@ import (
 // Name is the provider's name.
 const Name = "local"
 
+const startOp = "start a local browser"
+
 // startWithin bounds the holder's first word; a cold disk is slow.
 const startWithin = 20 * time.Second
 
@@ -56,6 +58,8 @@ type Provider struct {
 	epoch uint64
 	opts  Options
 	log   *slog.Logger
+
+	spares spares
 
 	findOnce sync.Once
 	found    Chromium
@@ -86,27 +90,47 @@ func (p *Provider) Chromium() (Chromium, error) {
 	return p.found, p.findErr
 }
 
-// Create starts a browser and its holder.
+// Create starts a browser and its holder, or takes one that was kept ready.
 func (p *Provider) Create(ctx context.Context, spec browser.Spec) (browser.Instance, error) {
-	const op = "start a local browser"
+	if inst := p.takeSpare(ctx, spec); inst != nil {
+		return inst, nil
+	}
+	inst, err := p.start(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return inst, nil
+}
+
+// start starts a browser and its holder, and makes a private context in it.
+func (p *Provider) start(ctx context.Context, spec browser.Spec) (*instance, error) {
+	if p.opts.Headful && !HasDisplay(p.opts.Args) {
+		return nil, fault.New(fault.SessionCreateFailed, startOp, "browser.headful is true, and there is no display to show a window on").
+			WithHint("Leave browser.headful out, or start tapin where DISPLAY or WAYLAND_DISPLAY is set.")
+	}
+	return p.begin(ctx, spec, func(inst *instance) (err error) {
+		inst.ref.Context, err = browser.PrivateContext(ctx, inst.conn, spec)
+		return err
+	})
+}
+
+// begin starts a browser and has it furnished. When either fails, nothing is
+// left behind.
+func (p *Provider) begin(ctx context.Context, spec browser.Spec, furnish func(*instance) error) (*instance, error) {
 	chromium, err := p.Chromium()
 	if err != nil {
 		return nil, err
 	}
-	if p.opts.Headful && !HasDisplay(p.opts.Args) {
-		return nil, fault.New(fault.SessionCreateFailed, op, "browser.headful is true, and there is no display to show a window on").
-			WithHint("Leave browser.headful out, or start tapin where DISPLAY or WAYLAND_DISPLAY is set.")
-	}
 	dir, lock, err := p.claim(spec.ID)
 	if err != nil {
-		return nil, fault.Wrap(fault.SessionCreateFailed, op, err)
+		return nil, fault.Wrap(fault.SessionCreateFailed, startOp, err)
 	}
 	err = p.spawn(ctx, dir, lock, chromium, spec)
 	_ = lock.Close() // the holder has it now
 	if err == nil {
 		var inst *instance
 		if inst, err = p.connect(ctx, spec.ID, dir); err == nil {
-			if inst.ref.Context, err = browser.PrivateContext(ctx, inst.conn, spec); err == nil {
+			if err = furnish(inst); err == nil {
 				return inst, nil
 			}
 			_ = inst.End(context.WithoutCancel(ctx))
@@ -116,7 +140,7 @@ func (p *Provider) Create(ctx context.Context, spec browser.Spec) (browser.Insta
 	if lost, ok := cdp.IsLost(err); ok {
 		err = lost
 	}
-	return nil, &fault.Error{Code: fault.SessionCreateFailed, Op: op, Err: err}
+	return nil, &fault.Error{Code: fault.SessionCreateFailed, Op: startOp, Err: err}
 }
 
 // claim makes the browser's folder and takes its lock. The lock is handed to

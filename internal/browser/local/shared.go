@@ -38,32 +38,15 @@ type shared struct {
 
 // Share starts a browser for contexts of others.
 func (p *Provider) Share(ctx context.Context, spec browser.Spec) (browser.Shared, error) {
-	const op = "start a local browser"
-	chromium, err := p.Chromium()
+	s := &shared{rooms: map[proto.BrowserContextID]bool{}}
+	_, err := p.begin(ctx, spec, func(inst *instance) error {
+		s.inst = inst
+		return s.open(ctx)
+	})
 	if err != nil {
 		return nil, err
 	}
-	dir, lock, err := p.claim(spec.ID)
-	if err != nil {
-		return nil, fault.Wrap(fault.SessionCreateFailed, op, err)
-	}
-	err = p.spawn(ctx, dir, lock, chromium, spec)
-	_ = lock.Close() // the holder has it now
-	if err == nil {
-		var inst *instance
-		if inst, err = p.connect(ctx, spec.ID, dir); err == nil {
-			s := &shared{inst: inst, rooms: map[proto.BrowserContextID]bool{}}
-			if err = s.open(ctx); err == nil {
-				return s, nil
-			}
-			_ = inst.End(context.WithoutCancel(ctx))
-		}
-	}
-	p.clear(context.WithoutCancel(ctx), dir)
-	if lost, ok := cdp.IsLost(err); ok {
-		err = lost
-	}
-	return nil, &fault.Error{Code: fault.SessionCreateFailed, Op: op, Err: err}
+	return s, nil
 }
 
 // open has the browser attach us to everything. What belongs to no room, a

@@ -1,0 +1,80 @@
+package local_test
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"tapin/internal/browser"
+	"tapin/internal/browser/browsertest"
+	"tapin/internal/browser/local"
+	"tapin/internal/page"
+)
+
+func TestASpareBrowserIsTheOneThatIsWantedAndUsedOnce(t *testing.T) {
+	t.Parallel()
+	ctx, site, run := browsertest.Context(t), browsertest.Site(t), shortDir(t)
+	p := local.New(run, 1, nil)
+	life, end := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() { defer close(ended); p.KeepSpares(life, 1, browser.Spec{}) }()
+	t.Cleanup(func() { end(); <-ended })
+	spare := func(not string) (id string) {
+		t.Helper()
+		browsertest.Eventually(t, time.Minute, "a spare browser", func() bool { return p.Spares() == 1 })
+		own, err := p.Own(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ref := range own {
+			if ref.ID != not {
+				id = ref.ID
+			}
+		}
+		return id
+	}
+	first := spare("")
+
+	// Its own policy lets it nowhere; the one that is asked for does.
+	inst, err := p.Create(ctx, browser.Spec{ID: "ses_wanted-1", KeepUntil: time.Now().Add(time.Minute), Policy: browsertest.Policy(site)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if inst.Ref().ID != first {
+		t.Fatalf("%s was given, not %s", inst.Ref().ID, first)
+	}
+	tabs, err := page.Open(ctx, inst, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tabs.Close()
+	tab, err := tabs.Front(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if nav, err := tab.Navigate(ctx, site.URL, ""); err != nil || nav.Status != 200 || len(tabs.List()) != 1 {
+		t.Errorf("%+v, %v, %d tabs", nav, err, len(tabs.List()))
+	}
+
+	// One that dies while it waits keeps nobody from a browser.
+	second := spare(first)
+	if err := syscall.Kill(browsertest.BrowserOf(second), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	other, err := p.Create(ctx, browser.Spec{ID: "ses_wanted-2", KeepUntil: time.Now().Add(time.Minute)})
+	if err != nil || other.Ref().ID == first || other.Ref().ID == second {
+		t.Fatalf("%v, %v", other, err)
+	}
+	for _, inst := range []browser.Instance{inst, other} {
+		if err := inst.End(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	end()
+	<-ended
+	if left, err := os.ReadDir(run); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
