@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 )
@@ -63,6 +64,14 @@ type participant interface {
 // seldom are the slow ones: they play every third round.
 var seldom = map[string]bool{"playwright-mcp": true, "chrome-devtools-mcp": true}
 
+// A browser is not done when it says so: a page that has loaded is painted next,
+// and whoever came right after would pay for it. So there is a rest between turns,
+// and each round has an order of its own.
+const (
+	rest         = 30 * time.Millisecond
+	restAfterNav = 120 * time.Millisecond
+)
+
 // measureAction lets everybody do it, turn by turn: a noisy moment hits all
 // alike. The first round warms up and counts for nothing.
 func measureAction(ctx context.Context, all []participant, a action, site string, rounds int) (map[string][]time.Duration, error) {
@@ -73,12 +82,18 @@ func measureAction(ctx context.Context, all []participant, a action, site string
 			return nil, fmt.Errorf("%s: %s: %w", a.name(), p.name(), err)
 		}
 	}
+	pause := rest
+	if a.Kind == navigate {
+		pause = restAfterNav
+	}
+	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // an order, not a secret
 	for round := range rounds + 1 {
-		for i := range all {
-			p := all[(i+round)%len(all)]
+		for _, i := range dice.Perm(len(all)) {
+			p := all[i]
 			if seldom[p.name()] && round > 0 && round%3 != 1 {
 				continue
 			}
+			time.Sleep(pause)
 			d, err := p.do(ctx, a, fmt.Sprintf("%s/%s?n=%d", site, a.Page, round), fmt.Sprint("value ", round))
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", a.name(), p.name(), err)

@@ -29,6 +29,7 @@ type frame struct {
 	id, parent proto.FrameID
 	session    *cdp.Session
 	world      runtime.ExecutionContextID // ours in it; 0 means not asked for yet
+	has        runtime.ExecutionContextID // the world of ours that has all of the engine
 	order      int
 	asked      chan struct{} // closed when the world is known; nil while nobody asks
 }
@@ -118,6 +119,23 @@ func (f *frames) get(id proto.FrameID) (frame, bool) {
 		return frame{}, false
 	}
 	return *known, true
+}
+
+// isEquipped reports whether our world in a document has all of the engine.
+func (f *frames) isEquipped(of frame) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := f.all[of.id]
+	return known != nil && known.session == of.session && known.has == of.world
+}
+
+// equipped notes that it has.
+func (f *frames) equipped(of frame) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known := f.all[of.id]; known != nil && known.session == of.session {
+		known.has = of.world
+	}
 }
 
 // entering makes the caller the one who asks for our world in a document, or

@@ -187,7 +187,7 @@ func (w *NativeWatch) poke(ctx context.Context) {
 	for _, f := range w.on.frames.list() {
 		if f.world != 0 {
 			_ = f.session.Send(ctx, runtime.CallFunctionOn.Method, runtime.CallFunctionOnParams{
-				FunctionDeclaration: "function() { globalThis.tapin.nativePoke() }", ExecutionContextID: f.world,
+				FunctionDeclaration: "function() { globalThis.tapin.nativePoke?.() }", ExecutionContextID: f.world,
 			})
 		}
 	}
@@ -313,7 +313,7 @@ func (w *NativeWatch) listen(ctx context.Context, tab *Tab, id proto.FrameID) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_ = f.session.Send(ctx, runtime.CallFunctionOn.Method, runtime.CallFunctionOnParams{
-			FunctionDeclaration: "function() { globalThis.tapin.nativeStop() }", ExecutionContextID: f.world,
+			FunctionDeclaration: "function() { globalThis.tapin.nativeStop?.() }", ExecutionContextID: f.world,
 		})
 	}
 }

@@ -46,6 +46,9 @@ func (t *Tab) callOn(ctx context.Context, f frame, node proto.BackendNodeID, fun
 			return errWorldGone
 		}
 	}
+	if err := t.equip(ctx, f); err != nil {
+		return worldError(err)
+	}
 	got, err := proto.Call(ctx, f.session, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: node, ExecutionContextID: f.world})
 	if err != nil {
 		return goneNode(err)

@@ -100,6 +100,7 @@ func (t *Tab) watchRefusals(ctx context.Context) {
 			Origin string `json:"origin"`
 			Name   string `json:"name"`
 		}
+		t.equipSoon()
 		err := t.refusal(ctx, &told)
 		switch {
 		case err == nil:

@@ -25,8 +25,11 @@ type Tab struct {
 	life    *lifecycle
 	frames  *frames
 	refs    *refs
-	number  int       // in the order in which tabs came
-	opener  target.ID // the tab it was opened from; empty means none
+	// equipping is held by who puts the engine into a document: what others ask
+	// there comes after it.
+	equipping sync.Mutex
+	number    int       // in the order in which tabs came
+	opener    target.ID // the tab it was opened from; empty means none
 
 	questions questions
 	composing atomic.Bool // a person's input method has shown text that is not final

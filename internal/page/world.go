@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
@@ -25,9 +26,21 @@ const worldName = "tapin"
 // was asked may or may not have been done.
 var errWorldGone = errors.New("the page moved on meanwhile")
 
-// engineSource is the engine: the files of engine/, in the order of their names,
-// as one script. Each is idempotent, as a document may get it twice.
-var engineSource = sync.OnceValue(func() string { return readEngine("engine/*.js") })
+// The engine is the files of engine/, in the order of their names. Each is
+// idempotent, as a document may get it twice. What must be there from the first
+// moment is in every document; the rest, which takes a browser longer to read than
+// a small page to load, comes with the first question that needs it.
+var (
+	engineCore = sync.OnceValue(func() string { return readEngine("engine/0-*.js") })
+	engineRest = sync.OnceValue(func() string { return readEngine("engine/[1-9]*.js") })
+)
+
+// inCore are the functions of the first part.
+var inCore = map[string]bool{"here": true, "agent": true, "refusal": true}
+
+// equipAfter is how long a new document is left alone before it gets the rest
+// unasked: an agent thinks longer, and finds it there.
+const equipAfter = 200 * time.Millisecond
 
 //go:embed engine/*.js
 var engineFiles embed.FS
@@ -54,9 +67,9 @@ type thrown struct{ text string }
 
 func (e *thrown) Error() string { return "the page's engine failed: " + e.text }
 
-// install is the step that puts the engine into every document of a session,
-// also those that are there already.
-func install() cdp.Step { return installSource(engineSource()) }
+// install is the step that puts the engine's core into every document of a
+// session, also those that are there already.
+func install() cdp.Step { return installSource(engineCore()) }
 
 func installSource(source string) cdp.Step {
 	now := true
@@ -95,6 +108,11 @@ func (t *Tab) call(ctx context.Context, f frame, fn string, args, result any) er
 			}
 			f.world = world
 		}
+		if !inCore[fn] {
+			if err := t.equip(ctx, f); err != nil {
+				return worldError(err)
+			}
+		}
 		err := callIn(ctx, f, fn, args, result)
 		refused, ok := errors.AsType[*cdp.Error](err)
 		if !ok || tries > 1 || !strings.Contains(refused.Message, "Cannot find context") {
@@ -106,6 +124,35 @@ func (t *Tab) call(ctx context.Context, f frame, fn string, args, result any) er
 			return errWorldGone
 		}
 	}
+}
+
+// equip puts the rest of the engine into a document that does not have it yet.
+// Nobody waits for that: what is asked next is answered after it.
+func (t *Tab) equip(ctx context.Context, f frame) error {
+	t.equipping.Lock()
+	defer t.equipping.Unlock()
+	if t.frames.isEquipped(f) {
+		return nil
+	}
+	if err := f.session.Send(ctx, runtime.Evaluate.Method, runtime.EvaluateParams{Expression: engineRest(), ContextID: f.world}); err != nil {
+		return err
+	}
+	t.frames.equipped(f)
+	return nil
+}
+
+// equipSoon does so in a while, for the main document that is there then.
+func (t *Tab) equipSoon() {
+	t.tabs.start(func(ctx context.Context) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(equipAfter):
+		}
+		if main, ok := t.frames.get(t.frames.main); ok && main.world != 0 {
+			_ = t.equip(ctx, main) // who needs it tries again
+		}
+	})
 }
 
 // enterWorld finds out which world of a new document is ours. Who comes while
