@@ -24,7 +24,8 @@ func (b *bench) field(ctx context.Context, site string) ([]participant, func(), 
 		makers = append(makers,
 			func() (participant, error) { return newPlaywrightCore(ctx, b.chromium) },
 			func() (participant, error) { return newAgentBrowserCLI(ctx, b.chromium) },
-			func() (participant, error) { return newAgentBrowserMCP(ctx, b.chromium) },
+			func() (participant, error) { return newAgentBrowserMCP(ctx, b.chromium, false) },
+			func() (participant, error) { return newAgentBrowserMCP(ctx, b.chromium, true) },
 			func() (participant, error) { return newPlaywrightMCP(ctx, b.chromium) },
 			func() (participant, error) { return newDevToolsMCP(ctx, b.chromium) },
 		)
@@ -77,8 +78,10 @@ func throughMCP(figures map[string]figure) []verdict {
 		return nil
 	}
 	var all []verdict
-	if theirs, ok := figures["agent-browser-mcp"]; ok {
-		all = append(all, atMost("through MCP, to agent-browser's", ours.Median/theirs.Median, 1))
+	for _, rival := range [][2]string{{"agent-browser-mcp", ""}, {"agent-browser-mcp-look", ", with the page in the answer as in ours"}} {
+		if theirs, ok := figures[rival[0]]; ok {
+			all = append(all, atMost("through MCP, to agent-browser's"+rival[1], ours.Median/theirs.Median, 1))
+		}
 	}
 	for _, peer := range []string{"playwright-mcp", "chrome-devtools-mcp"} {
 		theirs, ok := figures[peer]
@@ -100,7 +103,7 @@ func throughMCP(figures map[string]figure) []verdict {
 const bareMCP = 1.2
 
 // whoOrder is how participants stand in tables.
-var whoOrder = []string{"floor", "tapin", "tapin-mcp", "agent-browser", "agent-browser-mcp", "playwright-core", "playwright-mcp", "chrome-devtools-mcp"}
+var whoOrder = []string{"floor", "tapin", "tapin-mcp", "agent-browser", "agent-browser-mcp", "agent-browser-mcp-look", "playwright-core", "playwright-mcp", "chrome-devtools-mcp"}
 
 func ordered(figures map[string]figure) []string {
 	var names []string

@@ -151,6 +151,7 @@ type dialect struct {
 	call  func(a action, url, value, ref string) (tool string, arguments map[string]any)
 	ref   func(c *mcpClient, a action) (string, error)
 	after func() // ends what the server leaves running
+	looks bool   // asks for the page after each deed
 }
 
 // mcpPeer takes part through MCP.
@@ -191,6 +192,10 @@ func (p *mcpPeer) do(_ context.Context, a action, url, value string) (time.Durat
 	tool, arguments := p.call(a, url, value, p.refs)
 	began := time.Now()
 	raw, err := p.ask("tools/call", map[string]any{"name": tool, "arguments": arguments})
+	if err == nil && p.looks && (a.Kind == navigate || a.Kind == click || a.Kind == fill) {
+		look, none := p.call(action{Kind: snapshot}, "", "", "")
+		_, err = p.ask("tools/call", map[string]any{"name": look, "arguments": none})
+	}
 	took := time.Since(began)
 	if err == nil && bytes.Contains(raw, []byte(`"isError":true`)) {
 		err = fmt.Errorf("%s: %.400s", tool, raw)

@@ -269,8 +269,14 @@ func (b *agentBrowserCLI) do(ctx context.Context, a action, url, value string) (
 	return time.Since(began), err
 }
 
-func newAgentBrowserMCP(ctx context.Context, chromium string) (*mcpPeer, error) {
-	b, err := findAgentBrowser(chromium, "mcp")
+// newAgentBrowserMCP takes part through MCP; where it looks, it also asks for the
+// page after what it did, which its answers do not tell and an agent must know.
+func newAgentBrowserMCP(ctx context.Context, chromium string, looks bool) (*mcpPeer, error) {
+	label := "agent-browser-mcp"
+	if looks {
+		label += "-look"
+	}
+	b, err := findAgentBrowser(chromium, label)
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +290,7 @@ func newAgentBrowserMCP(ctx context.Context, chromium string) (*mcpPeer, error) 
 	if _, err := b.run(ctx, "set", "viewport", "1280", "720"); err != nil {
 		return nil, err
 	}
-	return &mcpPeer{mcpClient: c, dialect: dialect{label: "agent-browser-mcp", after: b.end, call: func(a action, url, value, _ string) (string, map[string]any) {
+	return &mcpPeer{mcpClient: c, dialect: dialect{label: label, after: b.end, looks: looks, call: func(a action, url, value, _ string) (string, map[string]any) {
 		switch a.Kind {
 		case navigate:
 			return "agent_browser_open", map[string]any{"url": url}

@@ -97,7 +97,7 @@ func (b *bench) snapshots(ctx context.Context, site string, pages map[string]str
 		func() (*mcpPeer, error) { return newTapinMCP(ctx, b.binary, site) },
 		func() (*mcpPeer, error) { return newPlaywrightMCP(ctx, b.chromium) },
 		func() (*mcpPeer, error) { return newDevToolsMCP(ctx, b.chromium) },
-		func() (*mcpPeer, error) { return newAgentBrowserMCP(ctx, b.chromium) },
+		func() (*mcpPeer, error) { return newAgentBrowserMCP(ctx, b.chromium, false) },
 	} {
 		p, err := start()
 		if err != nil {
