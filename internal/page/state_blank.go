@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/cdproto/indexeddb"
 	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
 	"tapin/internal/browser"
@@ -32,9 +33,10 @@ var stateSource = readEngine("engine/6-state*.js")
 type blanks struct {
 	session *cdp.Session
 	life    *lifecycle
-	origin  string    // of the document shown; empty means none of ours
-	off     func()    // stops listening
-	target  target.ID // the helper's, to be closed; empty where the tab is somebody's
+	origin  string                     // of the document shown; empty means none of ours
+	has     runtime.ExecutionContextID // the world that has its part of the engine
+	off     func()                     // stops listening
+	target  target.ID                  // the helper's, to be closed; empty where the tab is somebody's
 }
 
 // helper opens a target that is no tab: the browser shows it nowhere, and tells
@@ -64,7 +66,7 @@ func (t *Tabs) helper(ctx context.Context) (*blanks, error) {
 		cdp.Step{Method: network.Enable.Method, Params: network.EnableParams{}},
 		// A worker of the site must neither answer for it nor hear of us.
 		cdp.Step{Method: network.SetBypassServiceWorker.Method, Params: network.SetBypassServiceWorkerParams{Bypass: true}},
-		installSource(stateSource), goOn())
+		goOn())
 	if err == nil {
 		err = b.intercept(ctx)
 	}
@@ -166,6 +168,13 @@ func (b *blanks) ask(ctx context.Context, fn string, args, result any) error {
 	made, err := proto.Call(ctx, b.session, cdppage.CreateIsolatedWorld, cdppage.CreateIsolatedWorldParams{FrameID: b.life.frame, WorldName: worldName})
 	if err != nil {
 		return worldError(err)
+	}
+	if b.has != made.ExecutionContextID {
+		err := b.session.Send(ctx, runtime.Evaluate.Method, runtime.EvaluateParams{Expression: stateSource, ContextID: made.ExecutionContextID})
+		if err != nil {
+			return worldError(err)
+		}
+		b.has = made.ExecutionContextID
 	}
 	return worldError(callIn(ctx, frame{id: b.life.frame, session: b.session, world: made.ExecutionContextID}, fn, args, result))
 }

@@ -69,12 +69,10 @@ func (e *thrown) Error() string { return "the page's engine failed: " + e.text }
 
 // install is the step that puts the engine's core into every document of a
 // session, also those that are there already.
-func install() cdp.Step { return installSource(engineCore()) }
-
-func installSource(source string) cdp.Step {
+func install() cdp.Step {
 	now := true
 	return cdp.Step{Method: cdppage.AddScriptToEvaluateOnNewDocument.Method, Params: cdppage.AddScriptToEvaluateOnNewDocumentParams{
-		Source: source, WorldName: worldName, RunImmediately: &now,
+		Source: engineCore(), WorldName: worldName, RunImmediately: &now,
 	}}
 }
 
