@@ -47,7 +47,11 @@ func (w Wait) lifecycleName() (string, bool) {
 // Navigate opens an address. The caller has checked that it is one a page may have.
 func (t *Tab) Navigate(ctx context.Context, url string, wait Wait) (Navigation, error) {
 	return t.navigate(ctx, "navigate", wait, func(ctx context.Context, state string) error {
+		before := t.life.now()
 		got, err := proto.Call(ctx, t.session, cdppage.Navigate, cdppage.NavigateParams{URL: url})
+		if err == nil && got.ErrorText == aborted && t.overtaken(ctx, before) {
+			got, err = proto.Call(ctx, t.session, cdppage.Navigate, cdppage.NavigateParams{URL: url})
+		}
 		switch {
 		case err != nil:
 			return err
@@ -62,6 +66,21 @@ func (t *Tab) Navigate(ctx context.Context, url string, wait Wait) (Navigation, 
 		}
 		return t.life.await(ctx, got.LoaderID, state)
 	})
+}
+
+// aborted is what the browser says of a navigation that did not come to a page:
+// there was nothing to show, or the page went elsewhere by itself meanwhile.
+const aborted = "net::ERR_ABORTED"
+
+// overtakenWithin is how long a page that went elsewhere gets to arrive there.
+const overtakenWithin = time.Second
+
+// overtaken reports whether the page went elsewhere by itself since the mark, as
+// one does whose form was sent just before: the last word is the caller's.
+func (t *Tab) overtaken(ctx context.Context, since mark) bool {
+	ctx, cancel := context.WithTimeout(ctx, overtakenWithin)
+	defer cancel()
+	return t.life.awaitChange(ctx, since, "commit") == nil
 }
 
 // Reload loads the page again.

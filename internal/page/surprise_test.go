@@ -224,6 +224,31 @@ func TestEveryWayToFailEndsInTimeAndLeavesTheTabUsable(t *testing.T) {
 	}
 }
 
+func TestAPageThatGoesElsewhereMeanwhileHasNotTheLastWord(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	asked := make(chan struct{}, 2)
+	s := perform(t, page.Look{}, map[string]http.HandlerFunc{
+		"/form": document(`<title>form</title><button style="position:fixed;inset:0">Save</button><form action="/saved"></form>
+			<script>onclick = async () => { await fetch("/wanted-yet"); document.forms[0].submit() }</script>`),
+		"/saved":      document(`<title>saved</title>`),
+		"/wanted-yet": func(http.ResponseWriter, *http.Request) { <-asked },
+		"/wanted": func(w http.ResponseWriter, r *http.Request) {
+			asked <- struct{}{} // now the form is sent, by the leave of a click
+			select {
+			case <-time.After(500 * time.Millisecond):
+			case <-r.Context().Done(): // overtaken
+			}
+			document(`<title>wanted</title>`)(w, r)
+		},
+	})
+	tab := s.open(ctx, t, "/form")
+	s.press(ctx, t, tab, 5, 5)
+	if nav, err := tab.Navigate(ctx, s.URL+"/wanted", ""); err != nil || nav.Title != "wanted" {
+		t.Errorf("%+v, %v", nav, err)
+	}
+}
+
 func TestAPageThatAsksBeforeItIsLeftIsAsked(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)
