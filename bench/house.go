@@ -41,6 +41,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 			return err
 		}
 	}
+	time.Sleep(25 * time.Second) // somebody looks on for a while
 	figures := map[string]figure{}
 	pids, err := ours(s.cmd.Process.Pid, b.binary)
 	if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"runtime/debug"
+	"sync"
 	"time"
 )
 
@@ -12,14 +13,28 @@ const (
 	leanPercent = 40
 	// leanAfter is when starting is over: what only that needed goes back.
 	leanAfter = 3 * time.Second
+	// leanEvery is how often what a moment's work needed goes back after that. It
+	// takes two milliseconds.
+	leanEvery = 20 * time.Second
 )
 
 // lean keeps a process that stays small; the returned func ends that.
 func lean() (stop func()) {
 	debug.SetGCPercent(leanPercent)
-	later := time.AfterFunc(leanAfter, func() {
-		debug.FreeOSMemory()
-		forgetProgram()
-	})
-	return func() { later.Stop() }
+	wait := time.NewTimer(leanAfter)
+	over := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-over:
+				wait.Stop()
+				return
+			case <-wait.C:
+			}
+			debug.FreeOSMemory()
+			forgetProgram()
+			wait.Reset(leanEvery)
+		}
+	}()
+	return sync.OnceFunc(func() { close(over) })
 }
