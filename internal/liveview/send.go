@@ -106,6 +106,7 @@ func (v *viewer) nextPicture() *picture {
 	}
 	v.shown = p.number
 	v.pace.sent(p.number, len(p.JPEG), time.Now())
+	h.paint(v)
 	return p
 }
 

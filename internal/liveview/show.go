@@ -124,17 +124,32 @@ func (h *hub) ack(number uint32) {
 	}
 }
 
-// drew takes a viewer's word that it has drawn a picture. The driver sets the
-// pace; where nobody drives, whoever is fastest does.
+// paint lets the browser paint the next picture while there is room for it on
+// the way to the one who sets the pace: a way that is filled moves smoothly, and
+// what is painted meanwhile takes the place of what waits. Called with the lock held.
+func (h *hub) paint(v *viewer) {
+	if h.paces(v) && v.pace.mayFly() {
+		h.ack(v.shown)
+	}
+}
+
+// paces reports whether a viewer sets the pace: the driver does; where nobody
+// drives, whoever is fastest.
+func (h *hub) paces(v *viewer) bool {
+	return h.driver == nil || h.driver == v || h.driver.hidden
+}
+
+// drew takes a viewer's word that it has drawn a picture.
 func (h *hub) drew(v *viewer, a ack) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	v.pace.acked(a.Number, time.Now())
 	v.rouse()
-	if h.driver != nil && h.driver != v && !h.driver.hidden {
+	if !h.paces(v) {
 		return
 	}
 	h.ack(a.Number)
+	h.paint(v)
 	if a.W > 0 && a.DPR > 0 && a.W < 1<<15 && a.DPR <= 8 {
 		v.drawn = a.W * a.DPR
 	}
