@@ -241,6 +241,10 @@ func (h *holder) fromBrowser(raw []byte) {
 	if id >= ownIDs {
 		return
 	}
+	brief := raw
+	if method == "Page.screencastFrame" {
+		brief = withoutPicture(raw)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	present := h.client != nil
@@ -249,7 +253,7 @@ func (h *holder) fromBrowser(raw []byte) {
 	}
 	if tracked[method] {
 		var e envelope
-		if json.Unmarshal(raw, &e) == nil {
+		if json.Unmarshal(brief, &e) == nil {
 			h.table.fromBrowser(&e, raw, present)
 			if method == "Page.screencastFrame" && !present {
 				h.ackLater(frameKey{e.Session, e.cast()})
@@ -263,7 +267,7 @@ func (h *holder) fromBrowser(raw []byte) {
 	case h.client.out.push(frameMessage, raw):
 	case method == "Page.screencastFrame":
 		var e envelope
-		if json.Unmarshal(raw, &e) == nil {
+		if json.Unmarshal(brief, &e) == nil {
 			h.table.fromClient(&envelope{Method: "Page.screencastFrameAck", Session: e.Session, Params: e.Params})
 			h.ackLater(frameKey{e.Session, e.cast()})
 		}

@@ -285,3 +285,19 @@ func look(raw []byte) (id int64, method string) {
 	_ = json.Unmarshal(raw, &e)
 	return e.ID, e.Method
 }
+
+// withoutPicture is a message about a picture, without it: that is most of the
+// message, and nothing here looks at it.
+func withoutPicture(raw []byte) []byte {
+	const before = `"data":"`
+	at := bytes.Index(raw[:min(len(raw), 256)], []byte(before))
+	if at < 0 {
+		return raw
+	}
+	at += len(before)
+	end := bytes.IndexByte(raw[at:], '"') // there is none in base64, nor anything escaped
+	if end < 0 {
+		return raw
+	}
+	return slices.Concat(raw[:at], raw[at+end:])
+}

@@ -182,3 +182,22 @@ func FuzzReadFrame(f *testing.F) {
 		}
 	})
 }
+
+func TestAMessageIsReadWithoutItsPicture(t *testing.T) {
+	t.Parallel()
+	const frame = `{"method":"Page.screencastFrame","params":{"data":"%s","metadata":{"offsetTop":0},"sessionId":7},"sessionId":"ABC"}`
+	for name, tt := range map[string]struct{ raw, want string }{
+		"a picture":           {fmt.Sprintf(frame, strings.Repeat("iVBO+/", 50000)), fmt.Sprintf(frame, "")},
+		"an empty one":        {fmt.Sprintf(frame, ""), fmt.Sprintf(frame, "")},
+		"none":                {`{"method":"Page.screencastFrame","params":{"sessionId":7}}`, `{"method":"Page.screencastFrame","params":{"sessionId":7}}`},
+		"one that is cut off": {`{"params":{"data":"iVBO`, `{"params":{"data":"iVBO`},
+	} {
+		if got := string(withoutPicture([]byte(tt.raw))); got != tt.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	var e envelope
+	if err := json.Unmarshal(withoutPicture([]byte(fmt.Sprintf(frame, "AAAA"))), &e); err != nil || e.Session != "ABC" || e.cast() != 7 {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
