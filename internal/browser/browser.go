@@ -82,7 +82,7 @@ type Spec struct {
 // Ref is what a record keeps to find a browser again. It holds no secret.
 type Ref struct {
 	Provider string `json:"provider"`
-	ID       string `json:"id"`                // Spec.ID
+	ID       string `json:"id"`                // Spec.ID, or that of a browser that was ready before
 	Context  string `json:"context,omitempty"` // the browser context that is ours; empty where a tab is
 	Target   string `json:"target,omitempty"`  // the tab that is ours, where there is no context
 	Remote   string `json:"remote,omitempty"`  // the provider's own name for it
