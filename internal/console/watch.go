@@ -125,11 +125,10 @@ func boundedPast(items []Past) []Past {
 	return items
 }
 
+// upTo is the beginning of a list, and the caller's own: what is cut in it is
+// cut for nobody else.
 func upTo[T any](list []T, most int) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list[:min(len(list), most)]
+	return append([]T{}, list[:min(len(list), most)]...)
 }
 
 func cut(s string) string {

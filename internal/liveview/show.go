@@ -158,7 +158,10 @@ func (h *hub) drew(v *viewer, a ack) {
 
 // tune fits the moving picture to the one who sets the pace.
 func (h *hub) tune(v *viewer) {
-	next := v.pace.regrade(h.grade, time.Since(h.graded))
+	next := h.grade
+	if h.last == nil || h.last.flags&flagSharp == 0 { // what rests is shown as well as it can be
+		next = v.pace.regrade(h.grade, time.Since(h.graded))
+	}
 	if next == h.grade && v.drawn == h.drawn {
 		return
 	}
