@@ -76,7 +76,7 @@ func (v *Vault) SealWithPassphrase(pass secret.Text, name, origin string, plaint
 	if err != nil {
 		return "", fault.New(fault.InvalidRequest, "seal "+name, "the passphrase cannot be used")
 	}
-	to.SetWorkFactor(workFactor)
+	to.SetWorkFactor(sealFactor)
 	v.stretch.Lock()
 	defer v.stretch.Unlock()
 	return encryptText(name, origin, plaintext, to)
