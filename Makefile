@@ -57,12 +57,13 @@ lint: vet vet-darwin $(TOOLS)/golangci-lint ## vet, also for macOS, and golangci
 	@echo "lint: golangci-lint"
 	@$(TOOLS)/golangci-lint run $(PKGS)
 
-vet: go ## gofmt and go vet
+# Built as the tests are: what is compiled for one serves the other.
+vet: go cc ## gofmt and go vet
 	@echo "vet: gofmt"
 	@bad=$$(find . -name '*.go' -not -path './bin/*' -not -path '*/node_modules/*' -exec gofmt -l {} +); \
 	  if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
 	@echo "vet: go vet"
-	@$(GO) vet $(PKGS)
+	@CGO_ENABLED=1 $(GO) vet -race $(PKGS)
 
 vet-darwin: go ## go vet as on macOS
 	@echo "vet: go vet, as on macOS"

@@ -72,7 +72,7 @@ func (w *world) calm(t *testing.T) {
 }
 
 func TestChaosOneShotsLeaveNothingBehind(t *testing.T) {
-	total := rounds(24)
+	total := rounds(12)
 	w := newWorld(t, crowded(), func(o *Options) { o.Warm = 2 })
 	w.Begin()
 	paths := []string{"/plain", "/frames", "/workers", "/popups", "/asks", "/busy", "/moves", "/slow"}

@@ -171,7 +171,7 @@ func TestChaosElsewhere(t *testing.T) {
 	t.Parallel()
 	rounds, _ := strconv.Atoi(os.Getenv("TAPIN_CHAOS"))
 	if rounds == 0 {
-		rounds = 3
+		rounds = 2
 	}
 	plan := standin.Developer()
 	plan.Concurrent, plan.CreatesMinute = 500, 10_000

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tapin/internal/browser"
+	"tapin/internal/browser/browsertest"
 	"tapin/internal/secret"
 )
 
@@ -184,6 +185,7 @@ func TestADamagedLoginIsSetAsideAndTheSessionStarts(t *testing.T) {
 // The sidecar is killed at every moment of an import: the next one finds what
 // was there before, or all of what was to come.
 func TestAKillDuringAnImportLeavesTheOldOrTheNew(t *testing.T) {
+	browsertest.Long(t)
 	t.Parallel()
 	site := openAccount(t)
 	p := startProcess(t, site.URL)

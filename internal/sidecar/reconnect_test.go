@@ -27,7 +27,7 @@ func kills(t *testing.T, few int) int {
 // once: also what was typed while nobody was there.
 func TestChaosASidecarIsKilledWhileAPersonTypes(t *testing.T) {
 	t.Parallel()
-	rounds := kills(t, 3)
+	rounds := kills(t, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(rounds)*15*time.Second)
 	t.Cleanup(cancel)
 	site := newBranch(t)
