@@ -119,20 +119,25 @@ func (i *instance) become(ctx context.Context, spec browser.Spec) error {
 	return browser.Prepare(ctx, i.conn, i.ref.Context, spec)
 }
 
-// renewSpares puts their ends off, and lets go of those that have ended.
+// renewSpares puts their ends off, with the lock held: one that is given away
+// meanwhile has another end. Those that are dead are cleared away after that.
 func (p *Provider) renewSpares(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, spareWithin)
+	renewing, cancel := context.WithTimeout(ctx, spareWithin)
 	defer cancel()
+	var dead []*instance
 	s := &p.spares
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.ready = slices.DeleteFunc(s.ready, func(inst *instance) bool {
-		if inst.KeepUntil(ctx, time.Now().Add(spareLease)) == nil {
+		if inst.KeepUntil(renewing, time.Now().Add(spareLease)) == nil {
 			return false
 		}
-		_ = inst.End(context.WithoutCancel(ctx))
+		dead = append(dead, inst)
 		return true
 	})
+	s.mu.Unlock()
+	for _, inst := range dead {
+		_ = inst.End(context.WithoutCancel(ctx))
+	}
 }
 
 func (p *Provider) endSpares() {
