@@ -44,6 +44,7 @@ type heard struct {
 	Any   bool           `json:"any"`   // something arrived at all
 	Lost  bool           `json:"lost"`  // the element is gone from the document
 	Gone  bool           `json:"gone"`  // this is another document, which knows nothing of it
+	Gate  *gateReport    `json:"gate"`  // what it says when it was opened as well
 }
 
 func (h heard) has(types ...string) bool {
@@ -57,12 +58,18 @@ func (h heard) has(types ...string) bool {
 
 // received asks the element's document who heard it, and ends the listening.
 // At a point it is whichever document lies there.
-func (t *Tab) received(ctx context.Context, got found, patience time.Duration) (heard, error) {
+func (t *Tab) received(ctx context.Context, got found, gate *passage, patience time.Duration) (heard, error) {
 	if got.watch == 0 {
 		return heard{}, nil
 	}
+	args := struct {
+		Watch    int   `json:"watch"`
+		Patience int64 `json:"patience"`
+		Open     bool  `json:"open"`
+	}{got.watch, patience.Milliseconds(), gate.opens(got.frame)}
 	var h heard
-	err := t.call(ctx, got.frame, "received", map[string]int64{"watch": int64(got.watch), "patience": patience.Milliseconds()}, &h)
+	err := t.call(ctx, got.frame, "received", args, &h)
+	gate.opened(h.Gate)
 	if err == nil && h.Gone {
 		err = errWorldGone
 	}
@@ -71,11 +78,18 @@ func (t *Tab) received(ctx context.Context, got found, patience time.Duration) (
 			break
 		}
 		var in heard
-		if in, err = t.received(ctx, inner, 0); in.Any {
+		if in, err = t.received(ctx, inner, nil, 0); in.Any {
 			h = in
 		}
 	}
 	return h, err
+}
+
+// means are how something is done to an element, and the events that tell of
+// its success.
+type means struct {
+	act  func(context.Context) error
+	done []string
 }
 
 // outcome is what became of an action.
@@ -86,7 +100,7 @@ type outcome struct {
 
 // observe carries an action out and finds out what became of it. The page may
 // answer in ways that end every conversation with it: those are successes.
-func (t *Tab) observe(ctx context.Context, got found, done []string, act func(context.Context) error) (outcome, error) {
+func (t *Tab) observe(ctx context.Context, got found, gate *passage, by means) (outcome, error) {
 	before, tabs := t.life.now(), len(t.tabs.List())
 	ctx, cancel := context.WithTimeout(ctx, settleWithin)
 	defer cancel()
@@ -94,11 +108,11 @@ func (t *Tab) observe(ctx context.Context, got found, done []string, act func(co
 	var h heard
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {
 		sent = true
-		if err := act(ctx); err != nil {
+		if err := by.act(ctx); err != nil {
 			return err
 		}
 		var err error
-		h, err = t.received(ctx, got, 300*time.Millisecond)
+		h, err = t.received(ctx, got, gate, 300*time.Millisecond)
 		return err
 	})
 	switch {
@@ -112,7 +126,7 @@ func (t *Tab) observe(ctx context.Context, got found, done []string, act func(co
 		return outcome{effect: Unknown}, nil // the page is busy with it, or hangs
 	case err != nil:
 		return outcome{}, err
-	case h.has(done...), len(t.tabs.List()) > tabs:
+	case h.has(by.done...), len(t.tabs.List()) > tabs:
 		return outcome{effect: Confirmed, heard: h}, nil
 	case !h.Any:
 		return outcome{effect: None, heard: h}, nil
@@ -206,9 +220,9 @@ func (t *Tab) Hover(ctx context.Context, l Locator, timeout time.Duration) (Clic
 	if err := t.listenAt(ctx, &got, l, []string{"mousemove", "pointermove", "mouseover"}); err != nil {
 		return Clicked{}, err
 	}
-	out, err := t.observe(ctx, got, []string{"mousemove", "pointermove", "mouseover"}, func(ctx context.Context) error {
+	out, err := t.observe(ctx, got, nil, means{done: []string{"mousemove", "pointermove", "mouseover"}, act: func(ctx context.Context) error {
 		return t.play(ctx, []input.DispatchMouseEventParams{{Type: input.DispatchMouseEventTypeMouseMoved, X: got.point.X, Y: got.point.Y}})
-	})
+	}})
 	if err != nil {
 		return Clicked{}, err
 	}

@@ -40,14 +40,14 @@ func (t *Tab) Drag(ctx context.Context, from, to Locator, timeout time.Duration)
 	if err := t.listenAt(ctx, &got, from, types); err != nil {
 		return Clicked{}, err
 	}
-	gate, err := t.pass(ctx, op, []frame{got.frame}, map[string]any{"id": got.id}) // some pages have a slider for it
+	gate, err := t.pass(ctx, op, []frame{got.frame}, payAsk{ID: got.id}) // some pages have a slider for it
 	if err != nil {
 		return Clicked{}, err
 	}
-	out, err := t.observe(ctx, found{frame: got.frame}, nil, func(ctx context.Context) error {
+	out, err := t.observe(ctx, found{frame: got.frame}, nil, means{act: func(ctx context.Context) error {
 		result.Effect, err = t.drag(ctx, got, to)
 		return err
-	})
+	}})
 	again, stopped := gate.over(ctx, t)
 	if stopped == nil && again {
 		stopped = fault.New(fault.ApprovalRequired, op, "the page changed while it was dragged; nothing was paid")
@@ -125,7 +125,7 @@ func (t *Tab) drag(ctx context.Context, got found, to Locator) (effect string, e
 			return "", ctx.Err()
 		}
 	}
-	h, err := t.received(ctx, got, 0)
+	h, err := t.received(ctx, got, nil, 0)
 	if err != nil {
 		return "", err
 	}

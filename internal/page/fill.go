@@ -64,11 +64,12 @@ func (t *Tab) fillOne(ctx context.Context, want Field, within time.Duration) (su
 	var d deed
 	err = t.unlessDialog(ctx, func(ctx context.Context) error {
 		var err error
-		if f, err = t.fieldAt(ctx, want.Locator, within); err != nil {
+		if f, err = t.fieldAt(ctx, want.Locator, within, want.then(ctx)); err != nil {
 			return err
 		}
 		f.deed = &d
-		return t.aside(ctx, "fill", func() error {
+		return t.aside(ctx, "fill", f.closed(), func(gate *passage) error {
+			f.gate = gate
 			if want.Only != "" {
 				return t.entrust(ctx, f, want)
 			}
@@ -85,8 +86,7 @@ func (t *Tab) fillOne(ctx context.Context, want Field, within time.Duration) (su
 func (t *Tab) give(ctx context.Context, f field, want Field, within time.Duration) error {
 	switch f.Way {
 	case "type":
-		_, err := t.typeInto(ctx, f, want.Value, true)
-		return err
+		return t.write(ctx, f, want.Value)
 	case "pick":
 		var got verdict
 		err := f.deed.do(func() error {

@@ -111,6 +111,13 @@ func (f *frames) list() []frame {
 	return out
 }
 
+// alone reports whether a document is all that there is.
+func (f *frames) alone(only frame) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.all) == 1 && f.all[only.id] != nil
+}
+
 func (f *frames) get(id proto.FrameID) (frame, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -56,7 +56,7 @@ func (t *Tab) strikeGuarded(ctx context.Context, c chord) error {
 	}
 	var gate *passage
 	err := t.unlessDialog(ctx, func(ctx context.Context) (err error) {
-		gate, err = t.pass(ctx, "key", t.frames.list(), map[string]any{"key": c.key.key})
+		gate, err = t.pass(ctx, "key", t.frames.list(), payAsk{Key: c.key.key})
 		return err
 	})
 	if err != nil {

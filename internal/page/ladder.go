@@ -92,15 +92,14 @@ func (t *Tab) rung(ctx context.Context, rung string, l Locator, o ClickOptions, 
 		// A later rung finds the element where it was; it needs a moment at least,
 		// but never more than there was for all.
 		left := max(time.Until(deadline), min(time.Second, o.Timeout))
-		got, err := t.search(ctx, hunt{op: "click", locator: l, want: toAct, within: left, types: types})
+		got, err := t.search(ctx, hunt{op: "click", locator: l, want: toAct, within: left, types: types, then: then{Judge: judging(ctx)}})
 		if err != nil {
 			return "", false, err
 		}
 		if err := t.listenAt(ctx, &got, l, clickEvents); err != nil {
 			return "", false, err
 		}
-		done, act := t.means(rung, got, o)
-		gate, out, err := t.through(ctx, got, done, act)
+		gate, out, err := t.through(ctx, got, t.means(rung, got, o))
 		if err != nil || gate.pays() {
 			return out.effect, gate.pays(), err
 		}
@@ -117,16 +116,16 @@ func (t *Tab) rung(ctx context.Context, rung string, l Locator, o ClickOptions, 
 
 // through does what was judged, past the gate that stops everything else. What
 // the gate stopped, and was permitted then, is done once more.
-func (t *Tab) through(ctx context.Context, got found, done []string, act func(context.Context) error) (*passage, outcome, error) {
-	gate, err := t.pass(ctx, "click", []frame{got.frame}, map[string]any{"id": got.id})
+func (t *Tab) through(ctx context.Context, got found, by means) (*passage, outcome, error) {
+	gate, err := t.passFound(ctx, "click", got)
 	if err != nil {
 		return nil, outcome{}, err
 	}
-	act = gate.sending(act)
-	out, err := t.observe(ctx, got, done, act)
+	by.act = gate.sending(by.act)
+	out, err := t.observe(ctx, got, gate, by)
 	again, stopped := gate.over(ctx, t)
 	if stopped == nil && again {
-		out, err = t.observe(ctx, found{frame: got.frame, point: got.point, info: got.info, id: got.id}, done, act)
+		out, err = t.observe(ctx, found{frame: got.frame, point: got.point, info: got.info, id: got.id}, gate, by)
 		if _, stopped = gate.over(ctx, t); stopped == nil && err == nil && out.effect == None {
 			out.effect = Unknown // nobody listened any more
 		}
@@ -153,9 +152,9 @@ func (o ClickOptions) plain() bool { return o.Button == "left" && o.Count == 1 }
 func (t *Tab) complete(ctx context.Context, got found, l Locator) (effect string, paid bool, err error) {
 	args := map[string]Locator{"locator": l}
 	clicked := false
-	gate, out, err := t.through(ctx, found{frame: got.frame}, nil, func(ctx context.Context) error {
+	gate, out, err := t.through(ctx, found{frame: got.frame}, means{act: func(ctx context.Context) error {
 		return t.call(ctx, got.frame, "complete", args, &clicked)
-	})
+	}})
 	switch f, coded := errors.AsType[*fault.Error](err); {
 	case coded && (f.Code == fault.ApprovalRequired || f.Code == fault.ApprovalExpired):
 		return "", gate.pays(), err // the new drawing pays, as the first did not
@@ -180,14 +179,14 @@ func (t *Tab) restless(ctx context.Context, got found, l Locator) bool {
 	return err == nil && yes && l.X == nil && l.Ref == ""
 }
 
-// means are how a rung clicks, and the events that tell of its success.
-func (t *Tab) means(rung string, got found, o ClickOptions) ([]string, func(context.Context) error) {
+// means are how a rung clicks.
+func (t *Tab) means(rung string, got found, o ClickOptions) means {
 	args := map[string]int{"id": got.id, "watch": got.watch}
 	switch rung {
 	case byScript:
-		return []string{"click"}, func(ctx context.Context) error { return t.call(ctx, got.frame, "press", args, nil) }
+		return means{done: []string{"click"}, act: func(ctx context.Context) error { return t.call(ctx, got.frame, "press", args, nil) }}
 	case byKeyboard:
-		return []string{"click", "keydown"}, func(ctx context.Context) error {
+		return means{done: []string{"click", "keydown"}, act: func(ctx context.Context) error {
 			var focused struct {
 				OK bool `json:"ok"`
 			}
@@ -195,11 +194,11 @@ func (t *Tab) means(rung string, got found, o ClickOptions) ([]string, func(cont
 				return err
 			}
 			return t.finish(ctx, chord{key: named[strings.ToLower(got.info.key())]}) // the gate has judged it
-		}
+		}}
 	case byTouch:
-		return []string{"click", "touchstart"}, func(ctx context.Context) error { return t.tap(ctx, got.point) }
+		return means{done: []string{"click", "touchstart"}, act: func(ctx context.Context) error { return t.tap(ctx, got.point) }}
 	}
-	return o.done(), func(ctx context.Context) error { return t.play(ctx, o.mouse(got.point)) }
+	return means{done: o.done(), act: func(ctx context.Context) error { return t.play(ctx, o.mouse(got.point)) }}
 }
 
 // key is the one that works such an element.

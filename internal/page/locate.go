@@ -38,10 +38,11 @@ type found struct {
 	point Point // where a person would click, in the top viewport's CSS px
 	info  elementInfo
 
-	watch int     // who listens there, if that was asked for
-	churn int     // how often it was drawn anew while we looked
-	field *field  // what it is as a field, if that was asked for
-	inner []found // who listens in the frames, when only a point is known
+	watch int         // who listens there, if that was asked for
+	pay   *payVerdict // what clicking it would mean, if that was asked for
+	churn int         // how often it was drawn anew while we looked
+	field *field      // what it is as a field, if that was asked for
+	inner []found     // who listens in the frames, when only a point is known
 }
 
 // wanted is what must hold before an element counts as found.
@@ -78,10 +79,19 @@ type hunt struct {
 	within  time.Duration
 	types   []string // events to listen for from the moment it is found
 	field   bool     // it is a field, and its kind says what is wanted
+	then    then     // what is done at once with what was found
 
 	last   sighting      // how it stood when last seen
 	patch  time.Duration // how long the next look may take
 	scroll int           // how often it was out of sight in the frames around its own
+}
+
+// then is what the engine does with what it has found, without being asked
+// again, where the page is one document: nobody else has a say in it then.
+type then struct {
+	Judge *payAsk   `json:"judge,omitempty"` // what clicking it would mean
+	Gate  *payRules `json:"gate,omitempty"`  // close the gate, for a field that is typed into
+	Hold  *holding  `json:"hold,omitempty"`  // and give it the focus, if the browser draws it
 }
 
 // sighting is the engine's answer.
@@ -98,6 +108,9 @@ type sighting struct {
 	View  view        `json:"view"`
 	Want  *wanted     `json:"want"`
 	Field *field      `json:"field"`
+	Pay   *payVerdict `json:"pay"`
+	Armed bool        `json:"armed"`
+	Held  *field      `json:"held"`
 }
 
 type view struct {
@@ -240,7 +253,11 @@ func (t *Tab) examine(ctx context.Context, h *hunt, f frame, id int, left time.D
 		Scroll  int      `json:"scroll,omitempty"`
 		Types   []string `json:"types,omitempty"`
 		Field   bool     `json:"field,omitempty"`
-	}{&h.locator, id, h.want, max(0, left.Milliseconds()), patch.Milliseconds(), h.scroll, h.types, h.field}
+		Alone   *then    `json:"alone,omitempty"`
+	}{&h.locator, id, h.want, max(0, left.Milliseconds()), patch.Milliseconds(), h.scroll, h.types, h.field, nil}
+	if t.frames.alone(f) {
+		args.Alone = &h.then
+	}
 	if id != 0 {
 		args.Locator = nil
 	}
@@ -254,7 +271,10 @@ func (t *Tab) examine(ctx context.Context, h *hunt, f frame, id int, left time.D
 	if h.last.Want != nil {
 		h.want = *h.last.Want
 	}
-	got := found{frame: f, id: h.last.ID, info: h.last.Info, watch: h.last.Watch, churn: h.last.Churn, field: h.last.Field}
+	got := found{frame: f, id: h.last.ID, info: h.last.Info, watch: h.last.Watch, churn: h.last.Churn, field: h.last.Field, pay: h.last.Pay}
+	if got.field != nil {
+		got.field.armed, got.field.held = h.last.Armed, h.last.Held
+	}
 	if h.last.State != "ok" || h.last.Point == nil {
 		return got, nil
 	}
@@ -268,7 +288,7 @@ func (t *Tab) examine(ctx context.Context, h *hunt, f frame, id int, left time.D
 	}
 	if out.State != "ok" && h.want.Hit {
 		// Inside its frame all is well, but the frame itself is covered or out of sight.
-		_, _ = t.received(ctx, got, 0)
+		_, _ = t.received(ctx, got, nil, 0)
 		h.last.State, h.last.By = out.State, out.By
 		h.scroll++
 		return got, rest(ctx, min(50*time.Millisecond*time.Duration(h.scroll), 500*time.Millisecond))

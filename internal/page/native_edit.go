@@ -94,7 +94,7 @@ func (t *Tab) edit(ctx context.Context, f frame, id int, e NativeEdit) (NativeSt
 	}
 	events, err := t.carryOut(ctx, f, plan)
 	if err != nil {
-		t.tabs.start(func(ctx context.Context) { _ = t.call(ctx, f, "release", map[string]bool{"expect": false}, nil) })
+		t.tabs.start(func(ctx context.Context) { _ = t.call(ctx, f, "release", releasing{}, nil) })
 		return NativeState{}, err
 	}
 	var got struct {

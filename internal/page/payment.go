@@ -89,6 +89,30 @@ type payRules struct {
 	Sum      bool     `json:"sum,omitempty"`  // or shows a total
 }
 
+// payAsk is what the engine is asked about: an element, or a key where the focus is.
+type payAsk struct {
+	payRules
+	ID  int       `json:"id,omitzero"`
+	Key string    `json:"key,omitempty"`
+	Arm *payRules `json:"arm,omitempty"` // close the gate at once, if it pays nothing
+}
+
+// judging is the question that goes with the search for what is to be clicked.
+func judging(ctx context.Context) *payAsk {
+	g := guardOf(ctx)
+	if g == nil {
+		return nil
+	}
+	rules := payRules{Patterns: g.Patterns}
+	return &payAsk{payRules: rules, Arm: &rules}
+}
+
+// gateReport is what a document says when its gate is opened.
+type gateReport struct {
+	Refused *payVerdict `json:"refused"`
+	Used    bool        `json:"used"`
+}
+
 // passage is one guarded action on its way through the gate.
 type passage struct {
 	guard *Guarding
@@ -96,27 +120,27 @@ type passage struct {
 	rules payRules
 	deaf  map[proto.FrameID]bool // documents that did not answer
 	armed []frame
-	at    frame  // what was judged is in this document; zero where nothing was
-	paid  bool   // the permission was given, and with it the one try
-	heard bool   // the page took it, or went away with it
-	mark  string // what was permitted
-	id    int    // the element, where there is one
+	told  *gateReport // of the one that is armed, and was opened with another question
+	at    frame       // what was judged is in this document; zero where nothing was
+	paid  bool        // the permission was given, and with it the one try
+	heard bool        // the page took it, or went away with it
+	mark  string      // what was permitted
+	id    int         // the element, where there is one
 	trace Trace
 }
 
 // pass judges an action and closes the gate for it. done must be called after
 // the deed and says what the gate stopped. Without a guard nothing is judged.
-func (t *Tab) pass(ctx context.Context, kind string, where []frame, ask map[string]any) (*passage, error) {
+func (t *Tab) pass(ctx context.Context, kind string, where []frame, ask payAsk) (*passage, error) {
 	g := guardOf(ctx)
 	if g == nil {
 		return nil, nil //nolint:nilnil // no guard is no passage, and every method knows
 	}
-	p := &passage{guard: g, kind: kind, rules: payRules{Patterns: g.Patterns}, trace: Trace{t.ID(), string(t.life.now().loader)}}
-	p.id, _ = ask["id"].(int)
+	p := t.newPassage(g, kind, ask.ID)
 	p.look(ctx, t, where)
-	ask["patterns"], ask["card"], ask["sum"] = p.rules.Patterns, p.rules.Card, p.rules.Sum
-	if all := t.frames.list(); len(all) == 1 && len(where) == 1 && all[0].id == where[0].id {
-		ask["arm"] = p.rules // there is no other document whose gate is to be closed
+	ask.payRules = p.rules
+	if len(where) == 1 && t.frames.alone(where[0]) {
+		ask.Arm = &p.rules // there is no other document whose gate is to be closed
 	}
 	var verdict payVerdict
 	for _, f := range where {
@@ -134,34 +158,59 @@ func (t *Tab) pass(ctx context.Context, kind string, where []frame, ask map[stri
 			break
 		}
 	}
+	return p, p.enter(ctx, t, verdict)
+}
+
+// passFound is pass for an element that was judged when it was found.
+func (t *Tab) passFound(ctx context.Context, kind string, got found) (*passage, error) {
+	g := guardOf(ctx)
+	if g == nil || got.pay == nil {
+		return t.pass(ctx, kind, []frame{got.frame}, payAsk{ID: got.id})
+	}
+	p := t.newPassage(g, kind, got.id)
+	if got.pay.Here {
+		p.at = got.frame
+	}
+	return p, p.enter(ctx, t, *got.pay)
+}
+
+func (t *Tab) newPassage(g *Guarding, kind string, id int) *passage {
+	return &passage{guard: g, kind: kind, id: id, rules: payRules{Patterns: g.Patterns}, trace: Trace{t.ID(), string(t.life.now().loader)}}
+}
+
+// enter has what was judged permitted, and closes the gate behind it.
+func (p *passage) enter(ctx context.Context, t *Tab, verdict payVerdict) error {
 	if err := p.permit(ctx, t, verdict, p.at); err != nil {
-		return nil, err
+		return err
 	}
 	if verdict.Armed {
 		p.armed = []frame{p.at}
-		return p, nil
+		return nil
 	}
 	if err := p.arm(ctx, t, verdict.Mark); err != nil {
 		p.settle(ctx, None)
-		return nil, err
+		return err
 	}
-	return p, nil
+	return nil
 }
 
 // aside does what is not meant to pay, such as typing, behind the closed gate:
 // a point may lie on a button, and a form may send itself after the last digit.
-// An approval is not used up for it.
-func (t *Tab) aside(ctx context.Context, kind string, fn func() error) error {
+// An approval is not used up for it. closed is the document whose gate was closed
+// before, where that is the only one.
+func (t *Tab) aside(ctx context.Context, kind string, closed []frame, fn func(*passage) error) error {
 	g := guardOf(ctx)
 	if g == nil {
-		return fn()
+		return fn(nil)
 	}
-	p := &passage{guard: g, kind: kind, rules: payRules{Patterns: g.Patterns}}
-	p.look(ctx, t, nil)
-	if err := p.arm(ctx, t, ""); err != nil {
-		return err
+	p := &passage{guard: g, kind: kind, rules: payRules{Patterns: g.Patterns}, armed: closed}
+	if len(closed) == 0 {
+		p.look(ctx, t, nil)
+		if err := p.arm(ctx, t, ""); err != nil {
+			return err
+		}
 	}
-	err := fn()
+	err := fn(p)
 	refused, at := p.disarm(ctx, t)
 	if refused == nil {
 		return err
@@ -271,8 +320,26 @@ func (p *passage) arm(ctx context.Context, t *Tab, mark string) error {
 	return nil
 }
 
+// opens reports whether the document may open its gate with the next question
+// that it is asked: it is the only one that has closed it.
+func (p *passage) opens(in frame) bool {
+	return p != nil && len(p.armed) == 1 && p.armed[0].id == in.id
+}
+
+// opened takes what the document said with its answer.
+func (p *passage) opened(told *gateReport) {
+	if p != nil {
+		p.told = told
+	}
+}
+
 // disarm opens the gate again, and says what it stopped and in which document.
 func (p *passage) disarm(ctx context.Context, t *Tab) (*payVerdict, frame) {
+	if p.told != nil && len(p.armed) == 1 {
+		told, in := p.told, p.armed[0]
+		p.told, p.armed, p.heard = nil, nil, p.heard || told.Used
+		return told.Refused, in
+	}
 	if t.Dialog() != nil {
 		return nil, frame{} // a page behind its dialog opens the gate by itself
 	}
@@ -283,10 +350,7 @@ func (p *passage) disarm(ctx context.Context, t *Tab) (*payVerdict, frame) {
 	var wg sync.WaitGroup
 	for i, f := range armed {
 		wg.Go(func() {
-			var got struct {
-				Refused *payVerdict `json:"refused"`
-				Used    bool        `json:"used"`
-			}
+			var got gateReport
 			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), frameWithin)
 			defer cancel()
 			err := t.call(limited, f, "payDisarm", nil, &got)

@@ -54,6 +54,7 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 		"/card":   tellsPaid + `<p>Total: $12.00</p><form onsubmit="pay(); return false"><input autocomplete=cc-number><button id=p>Wyślij zamówienie</button></form>`,
 		"/last":   tellsPaid + `<p>Total: $12.00</p><p>Payment method: Visa •••• 4417</p><button>Change card</button> <button id=p onclick="pay()">Off we go</button>`,
 		"/again":  tellsPaid + `<p>Your card was declined.</p><p>Total: $12.00</p><p>Visa 4417</p><button id=p onclick="pay()">Try again</button>`,
+		"/turns":  tellsPaid + `<p>Amount due: $12.00</p><button id=p>Show more</button><script>addEventListener('pointerdown', () => { p.textContent = 'Pay now' }, true); addEventListener('click', pay, true)</script>`,
 		"/owners": tellsPaid + `<button id=p onclick="pay()">Abschicken 12</button>`,
 	})
 	x, y := 120.0, 125.0
@@ -91,6 +92,7 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 		"words that nobody taught us":      {"/card", click(css("#p"))},
 		"words that end such a page":       {"/last", click(css("#p"))},
 		"a second try":                     {"/again", click(css("#p"))},
+		"a button that turns in the hand":  {"/turns", click(css("#p"))},
 		"words of the owner's own":         {"/owners", click(css("#p"))},
 	} {
 		d.open(ctx, t, c.path)
@@ -215,8 +217,9 @@ func TestTypingDoesNotPay(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)
 	d := sitAt(ctx, t, map[string]string{
-		"/":     tellsPaid + `<body style="margin:0"><p>Amount due: $12.00</p><input id=f><button id=p style="position:absolute;left:50px;top:100px;width:200px;height:50px" onclick="pay(); f.focus()">Pay now</button>`,
-		"/code": tellsPaid + `<p>Amount due: $12.00</p><form onsubmit="pay(); return false"><label>Code <input id=f autocomplete=one-time-code oninput="if (value.length === 6) form.requestSubmit()"></label><button id=p>Confirm payment</button></form>`,
+		"/":      tellsPaid + `<body style="margin:0"><p>Amount due: $12.00</p><input id=f><button id=p style="position:absolute;left:50px;top:100px;width:200px;height:50px" onclick="pay(); f.focus()">Pay now</button>`,
+		"/sends": tellsPaid + `<p>Amount due: $12.00</p><form onsubmit="pay(); return false"><label>Voucher <input id=f oninput="if (value.length === 6) form.requestSubmit()"></label><button id=p>Confirm payment</button></form>`,
+		"/code":  tellsPaid + `<p>Amount due: $12.00</p><form onsubmit="pay(); return false"><label>Code <input id=f autocomplete=one-time-code oninput="if (value.length === 6) form.requestSubmit()"></label><button id=p>Confirm payment</button></form>`,
 	})
 	x, y := 120.0, 125.0
 	field := css("#f")
@@ -230,6 +233,10 @@ func TestTypingDoesNotPay(t *testing.T) {
 		}},
 		"the last digit of a code, typed": {"/code", func(ctx context.Context) error {
 			_, err := d.tab.Type(ctx, secret.New("123456"), page.TypeOptions{Locator: &field})
+			return err
+		}},
+		"a form that sends itself, filled": {"/sends", func(ctx context.Context) error {
+			_, err := d.tab.Fill(ctx, []page.Field{{Locator: field, Value: secret.New("123456")}}, 0)
 			return err
 		}},
 		"the last digit of a code, filled": {"/code", func(ctx context.Context) error {

@@ -57,8 +57,17 @@ type field struct {
 	Accept   string `json:"accept"`
 
 	frame frame
-	point *Point // where to click it; nil when it has the focus
-	deed  *deed  // told when the field is given its value; nil tells nobody
+	point *Point   // where to click it; nil when it has the focus
+	deed  *deed    // told when the field is given its value; nil tells nobody
+	gate  *passage // the closed gate behind which that happens; nil without a guard
+	armed bool     // the gate was closed when the field was found
+	held  *field   // as it was when it got the focus, if it has
+}
+
+// holding is how a field is held while it is typed into.
+type holding struct {
+	Clear bool   `json:"clear"`
+	Value string `json:"value,omitempty"` // what shall stand there in the end; "" means that nobody looks
 }
 
 // Type types a text the way a person does.
@@ -71,11 +80,12 @@ func (t *Tab) Type(ctx context.Context, text secret.Text, o TypeOptions) (Typed,
 	defer cancel()
 	var done Typed
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {
-		return t.aside(ctx, op, func() error {
+		return t.aside(ctx, op, nil, func(gate *passage) error {
 			f, err := t.typingField(ctx, o)
 			if err != nil {
 				return err
 			}
+			f.gate = gate
 			done = Typed{Field: f.Kind, Origin: f.Origin}
 			if f.Locked != "" {
 				return locked(f)
@@ -98,7 +108,7 @@ func (t *Tab) typingField(ctx context.Context, o TypeOptions) (field, error) {
 	if o.Locator.X != nil {
 		return t.fieldUnder(ctx, *o.Locator, o.Timeout)
 	}
-	f, err := t.fieldAt(ctx, *o.Locator, o.Timeout)
+	f, err := t.fieldAt(ctx, *o.Locator, o.Timeout, then{})
 	if err == nil && f.Way != "type" {
 		err = fault.New(fault.ElementNotActionable, "", "nobody types into a field of kind %s", f.Kind).WithHint("Use fill, or select for lists.")
 	}
@@ -120,8 +130,8 @@ func (t *Tab) fieldUnder(ctx context.Context, l Locator, within time.Duration) (
 
 // fieldAt finds a field and waits until it can be used in the way of its kind,
 // which the engine knows: one question, one answer.
-func (t *Tab) fieldAt(ctx context.Context, l Locator, within time.Duration) (field, error) {
-	at, err := t.search(ctx, hunt{op: "find the element", locator: l, within: within, field: true})
+func (t *Tab) fieldAt(ctx context.Context, l Locator, within time.Duration, then then) (field, error) {
+	at, err := t.search(ctx, hunt{op: "find the element", locator: l, within: within, field: true, then: then})
 	switch {
 	case err != nil:
 		return field{}, err
@@ -225,7 +235,11 @@ func (t *Tab) typeInto(ctx context.Context, f field, text secret.Text, clearFirs
 		}
 	}
 	var held field
-	if err := t.call(ctx, f.frame, "hold", map[string]any{"id": f.ID, "clear": clearFirst}, &held); err != nil {
+	args := struct {
+		ID int `json:"id"`
+		holding
+	}{f.ID, holding{Clear: clearFirst}}
+	if err := t.call(ctx, f.frame, "hold", args, &held); err != nil {
 		return 0, err
 	}
 	switch {
@@ -234,27 +248,33 @@ func (t *Tab) typeInto(ctx context.Context, f field, text secret.Text, clearFirs
 	case !held.Focused:
 		return 0, fault.New(fault.ElementNotActionable, "", "the field does not take the focus")
 	}
+	held.frame, held.gate = f.frame, f.gate
 	var typed int
 	err := f.deed.do(func() (err error) {
-		typed, err = t.typeHeld(ctx, f.frame, held, text, clearFirst)
+		typed, err = t.typeHeld(ctx, held, text, clearFirst)
 		return err
 	})
-	if err != nil {
-		// The page may be busy or stopped by a dialog; when it goes on, the next
-		// to type may be a person, and anywhere else.
-		t.tabs.start(func(ctx context.Context) { _ = t.call(ctx, f.frame, "release", map[string]bool{"expect": false}, nil) })
-	}
+	t.letLoose(f.frame, err)
 	return typed, err
 }
 
-func (t *Tab) typeHeld(ctx context.Context, in frame, held field, text secret.Text, clearFirst bool) (int, error) {
+// letLoose ends the watch over a field when typing failed. The page may be busy
+// or stopped by a dialog; when it goes on, the next to type may be a person, and
+// anywhere else.
+func (t *Tab) letLoose(in frame, err error) {
+	if err != nil {
+		t.tabs.start(func(ctx context.Context) { _ = t.call(ctx, in, "release", releasing{}, nil) })
+	}
+}
+
+func (t *Tab) typeHeld(ctx context.Context, held field, text secret.Text, clearFirst bool) (int, error) {
 	var events []any
 	if clearFirst && !held.Empty {
 		events = erase(held.Kind)
 	}
 	strokes := keystrokes(text.Reveal(), held.Kind)
 	if held.Boxes {
-		return t.typeBoxes(ctx, in, events, strokes)
+		return t.typeBoxes(ctx, held, events, strokes)
 	}
 	for _, s := range strokes {
 		events = append(events, s...)
@@ -262,12 +282,13 @@ func (t *Tab) typeHeld(ctx context.Context, in frame, held field, text secret.Te
 	if err := t.strike(ctx, events); err != nil {
 		return 0, err
 	}
-	return utf8.RuneCountInString(text.Reveal()), t.release(ctx, in, len(strokes) > 0, events)
+	_, err := t.release(ctx, held, len(strokes) > 0, events)
+	return utf8.RuneCountInString(text.Reveal()), err
 }
 
 // typeBoxes types a code: one character, and then a look at where the page
 // wants the next one.
-func (t *Tab) typeBoxes(ctx context.Context, in frame, first []any, strokes [][]any) (int, error) {
+func (t *Tab) typeBoxes(ctx context.Context, held field, first []any, strokes [][]any) (int, error) {
 	if err := t.strike(ctx, first); err != nil {
 		return 0, err
 	}
@@ -278,7 +299,7 @@ func (t *Tab) typeBoxes(ctx context.Context, in frame, first []any, strokes [][]
 		if i == len(strokes)-1 {
 			break
 		}
-		err := t.call(ctx, in, "onward", nil, nil)
+		err := t.call(ctx, held.frame, "onward", nil, nil)
 		if errors.Is(err, errWorldGone) {
 			return i + 1, fault.New(fault.ElementNotActionable, "", "the page went on after %d of the characters", i+1)
 		}
@@ -286,31 +307,48 @@ func (t *Tab) typeBoxes(ctx context.Context, in frame, first []any, strokes [][]
 			return i + 1, err
 		}
 	}
-	return len(strokes), t.release(ctx, in, len(strokes) > 0, nil)
+	_, err := t.release(ctx, held, len(strokes) > 0, nil)
+	return len(strokes), err
+}
+
+// releasing is how a field is let go of.
+type releasing struct {
+	Expect bool `json:"expect"`         // it should have changed
+	Open   bool `json:"open,omitempty"` // the gate is opened as well
 }
 
 // release ends the watch over the field and judges what came of it. Where the
 // page went on by itself, as after the last digit of a code, it took the text.
-func (t *Tab) release(ctx context.Context, in frame, expect bool, events []any) error {
+// other says that something else stands there than was to, in which case nothing
+// is judged yet and the gate stays closed.
+func (t *Tab) release(ctx context.Context, held field, expect bool, events []any) (other bool, err error) {
 	var told struct {
-		Gone    bool `json:"gone"` // another document, or too long ago
-		Changed bool `json:"changed"`
-		Keys    int  `json:"keys"`
-		Inserts int  `json:"inserts"`
+		Gone    bool        `json:"gone"` // another document, or too long ago
+		Changed bool        `json:"changed"`
+		Keys    int         `json:"keys"`
+		Inserts int         `json:"inserts"`
+		Other   bool        `json:"other"`
+		Gate    *gateReport `json:"gate"`
 	}
-	err := t.call(ctx, in, "release", map[string]bool{"expect": expect}, &told)
+	err = t.call(ctx, held.frame, "release", releasing{expect, held.gate.opens(held.frame)}, &told)
+	held.gate.opened(told.Gate)
 	if errors.Is(err, errWorldGone) || err == nil && told.Gone {
-		return nil
+		return false, nil
 	}
-	if err != nil {
-		return err
+	if err != nil || told.Other {
+		return told.Other, err
 	}
+	return false, judgeTyping(told.Keys, told.Inserts, told.Changed || !expect, events)
+}
+
+// judgeTyping says what is wrong when not everything has arrived.
+func judgeTyping(heardKeys, heardInserts int, changed bool, events []any) error {
 	keys, inserts := arrivals(events)
 	switch {
-	case told.Keys < keys || told.Inserts < inserts:
+	case heardKeys < keys || heardInserts < inserts:
 		return fault.New(fault.ElementNotActionable, "", "the page took the focus away while typing, so not all of the text is in the field").
 			WithHint("Wait until the page has settled, then type again with clear.")
-	case expect && !told.Changed:
+	case !changed:
 		return fault.New(fault.ElementNotActionable, "", "the field did not take the text: nothing in it changed").
 			WithHint("It may be read-only, full, or accept other characters only.")
 	}

@@ -148,6 +148,18 @@
 
   const animated = el => document.getAnimations().some(a => a.playState === 'running' && a.effect?.target && tapin.within(el, a.effect.target))
 
+  // prepare does what comes next anyway where no other document has a say in it:
+  // judge what is to be clicked, close the gate, and hold a field for its text.
+  const prepare = ({ judge, gate, hold }, ok) => {
+    if (judge) ok.pay = tapin.payIntent({ ...judge, id: ok.id })
+    if (!ok.field || ok.field.locked || ok.field.way !== 'type') return
+    if (gate) {
+      tapin.payArm({ rules: gate })
+      ok.armed = true
+    }
+    if (hold && tapin.native({ id: ok.field.id })) ok.held = tapin.hold({ id: ok.field.id, ...hold })
+  }
+
   // examine says whether the element can be used now, and if not, why.
   const examine = async (job, turn) => {
     let hit = pick(job)
@@ -167,7 +179,7 @@
     } else if ((want.hit || want.stable) && !spots(surface).length) {
       bring(surface, 0)
     }
-    if (want.stable) {
+    if (want.stable && !(job.alone && tapin.atRest())) {
       // An animation that was just begun only moves from the second frame on.
       if (document.getAnimations().length) await frame(500)
       const before = boxOf(surface), then = document.timeline.currentTime
@@ -202,6 +214,7 @@
     const ok = no('ok')
     if (job.types) ok.watch = watch(job, hit, job.types)
     if (job.field) Object.assign(ok, { want, field: tapin.field({ id: ok.id }) })
+    if (job.alone) prepare(job.alone, ok)
     return { ...ok, done: true, point: point && onTop(point), view: { width: innerWidth, height: innerHeight } }
   }
 
@@ -310,9 +323,11 @@
 
   // received says who heard it. `any` is true when something arrived at all:
   // a page may stop an event before we hear it, but not keep it from being counted.
-  tapin.received = async ({ watch: id, patience }) => {
+  // With open the gate is opened as well, where this is the only document.
+  tapin.received = async ({ watch: id, patience, open }) => {
+    const gate = () => open ? { gate: tapin.payDisarm() } : {}
     const w = watches.get(id)
-    if (!w) return { gone: true }
+    if (!w) return { gone: true, ...gate() }
     const arrived = () => Object.entries(w.counts).some(([type, was]) => (performance.eventCounts?.get(type) ?? 0) !== was)
     const silent = () => !Object.keys(w.heard).length && !w.other
     if (silent()) {
@@ -321,7 +336,7 @@
       while (silent() && !arrived() && performance.now() < until)
     }
     w.end()
-    return { heard: w.heard, other: w.other, any: !silent() || arrived() || Boolean(w.sure), lost: Boolean(w.element && !w.element.isConnected) }
+    return { heard: w.heard, other: w.other, any: !silent() || arrived() || Boolean(w.sure), lost: Boolean(w.element && !w.element.isConnected), ...gate() }
   }
 
   // dragging tells whether the browser carries the element by now: it began to,

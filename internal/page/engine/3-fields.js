@@ -211,13 +211,11 @@
     if (watching(e)) watch.inputs++
   }
 
-  // Early, so that no script of the page comes before; a document that is
-  // written anew loses its listeners, so that each watch makes sure of them.
   const listen = () => {
-    addEventListener('keydown', onKey, true)
-    addEventListener('keyup', onKeyUp, true)
-    addEventListener('beforeinput', onText, true)
-    addEventListener('input', onInput, true)
+    tapin.hears(['keydown'], onKey)
+    tapin.hears(['keyup'], onKeyUp)
+    tapin.hears(['beforeinput'], onText)
+    tapin.hears(['input'], onInput)
   }
   listen()
 
@@ -232,7 +230,8 @@
   }
 
   // hold gives a field the focus, if need be, and watches over it until release.
-  tapin.hold = ({ id, clear, free }) => {
+  // With a value it is also told then whether that is what came to stand there.
+  tapin.hold = ({ id, clear, free, value }) => {
     let el = tapin.kept(id)
     if (!el?.isConnected && typable(active())) el = active() // the click put another one there
     if (!el?.isConnected) return { gone: true }
@@ -242,11 +241,14 @@
     else if (clear && isNative(el)) el.select()
     listen()
     watch = {
-      el, root: el.getRootNode(), place: placeOf(el), boxes: isBox(el) || isCode(el),
+      el, root: el.getRootNode(), place: placeOf(el), boxes: isBox(el) || isCode(el), value,
       clear, free, before: content(el), keys: 0, inserts: 0, inputs: 0, until: performance.now() + PATIENCE,
     }
     return { focused: true, ...describe(el) }
   }
+
+  // native tells fields that the browser draws from those that are a page's work.
+  tapin.native = ({ id }) => isNative(tapin.kept(id))
 
   // entrust is for a value that this document alone may have: what it returns is
   // held from outside, and dies with the document. Everything up to the last
@@ -308,14 +310,24 @@
     return watch.clear ? watch.inputs > 0 && content(el) !== '' : content(el) !== watch.before
   }
 
+  // same tells whether the field shows what was typed. A page may have set it
+  // apart with blanks and brackets, or in capitals.
+  const same = () => {
+    const bare = text => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
+    const now = content(held())
+    return now === watch.value || bare(watch.value) !== '' && bare(now) === bare(watch.value)
+  }
+
   // release ends the watch and tells what came of it. A controlled field shows
   // its new value only after the page has drawn, so that "unchanged" takes a moment.
-  tapin.release = async ({ expect }) => {
-    if (!watch) return { gone: true }
+  // With open the gate is opened as well, where this is the only document.
+  tapin.release = async ({ expect, open }) => {
+    const gate = () => open ? { gate: tapin.payDisarm() } : {}
+    if (!watch) return { gone: true, ...gate() }
     for (const until = performance.now() + 600; expect && !changed() && performance.now() < until;) await pause(20)
-    const told = { changed: changed(), keys: watch.keys, inserts: watch.inserts }
+    const told = { changed: changed(), keys: watch.keys, inserts: watch.inserts, other: watch.value !== undefined && !same() }
     watch = null
-    return told
+    return told.other ? told : { ...told, ...gate() }
   }
 
   // onward waits after a character of a code until the focus is in a box that

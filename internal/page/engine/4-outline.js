@@ -99,6 +99,15 @@
   const seen = r => r.right > view.left && r.left < view.right && r.bottom > view.top && r.top < view.bottom
   const away = (r, fixed) => r.right <= reach.left || r.bottom <= reach.top || fixed && (r.left >= innerWidth || r.top >= innerHeight || r.right <= 0 || r.bottom <= 0)
 
+  // strays tells whether anything in an element can be out of reach at all. On most
+  // pages nothing is, and then no box in it has to be read.
+  const strays = el => {
+    const range = document.createRange()
+    range.selectNodeContents(el)
+    const r = range.getBoundingClientRect()
+    return r.left < reach.left || r.top < reach.top
+  }
+
   // clipped is a box that shows nothing of what is in it.
   const clipped = (el, cs, position = cs.position) => {
     const positioned = position === 'absolute' || position === 'fixed', spills = cs.overflowX === 'visible'
@@ -524,5 +533,5 @@
   }
 
   // What reading the text needs of all this.
-  tapin.eyes = { look, away, shown, drawn, clipped, each, skipped, frameOwner, isHeading, dataTable, canHost, suspect, begin: () => { opaque = false }, opaque: () => opaque }
+  tapin.eyes = { look, away, strays, shown, drawn, clipped, each, skipped, frameOwner, isHeading, dataTable, canHost, suspect, begin: () => { opaque = false }, opaque: () => opaque }
 })(globalThis.tapin ??= {})

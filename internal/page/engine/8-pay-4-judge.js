@@ -158,9 +158,9 @@
     const el = tapin.kept(o.id)
     if (!el?.isConnected) return { here: false }
     if (['iframe', 'frame', 'object', 'embed'].includes(el.localName)) return { here: false, frame: true }
-    const said = { here: true, ...judge(control(el), o) }
+    const it = judge(control(el), o), said = { here: true, ...it }
     if (o.arm && !said.pays) {
-      tapin.payArm({ rules: o.arm })
+      tapin.payArm({ rules: o.arm, judged: { el: control(el), it } })
       said.armed = true
     }
     return said

@@ -20,7 +20,17 @@
     const el = target(e)
     if (!el || ['iframe', 'frame', 'object', 'embed'].includes(el.localName)) return null
     if (e.type === 'keydown') return e.key === 'Enter' || e.key === ' ' ? byKey(el, e.key, gate.rules) : null
-    return judge(control(el), gate.rules)
+    return judgeOnce(control(el))
+  }
+
+  // A click is judged at each of its events. Where nothing in the document has
+  // changed since the last of them, neither has the verdict; what changes in a
+  // shadow root is not seen, so that a page with one is judged anew each time.
+  const changes = new MutationObserver(() => { if (gate) gate.judged = null })
+  const judgeOnce = el => {
+    if (changes.takeRecords().length) gate.judged = null
+    if (gate.judged?.el !== el) gate.judged = gate.plain ? { el, it: judge(el, gate.rules) } : null
+    return gate.judged?.it ?? judge(el, gate.rules)
   }
 
   const presses = ['pointerdown', 'mousedown', 'touchstart', 'keydown']
@@ -52,20 +62,23 @@
     e.stopImmediatePropagation()
   }
 
-  // From the document's start, so that no script of the page hears it first;
-  // those for fingers only while the gate is closed, as they slow scrolling.
+  // Fingers are listened to only while the gate is closed, as that slows scrolling.
   const hands = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click', 'auxclick', 'dblclick', 'keydown', 'keypress', 'keyup', 'submit']
   const fingers = ['touchstart', 'touchend']
-  const listen = types => { for (const type of types) addEventListener(type, hear, { capture: true, passive: false }) }
-  listen(hands)
 
   // payArm closes the gate for what we are about to do; nobody may forget it
   // closed for the person who drives next. Beside the document in which a payment
   // was permitted only hands are stopped, not what comes of it.
-  tapin.payArm = ({ permit, rules, beside }) => {
+  tapin.payArm = ({ permit, rules, beside, judged }) => {
     if (gate) clearTimeout(gate.over)
-    listen([...hands, ...fingers]) // again, as document.open() forgets whoever listened
-    gate = { permit: permit ?? null, rules: rules ?? {}, refused: null, used: false, done: false, spent: false, beside: Boolean(beside), over: setTimeout(tapin.payDisarm, 15000) }
+    tapin.hears(hands, hear)
+    for (const type of fingers) addEventListener(type, hear, { capture: true, passive: false })
+    const plain = tapin.roots().length === 1
+    gate = {
+      permit: permit ?? null, rules: rules ?? {}, refused: null, used: false, done: false, spent: false, beside: Boolean(beside),
+      plain, judged: plain && judged || null, over: setTimeout(tapin.payDisarm, 15000),
+    }
+    changes.observe(document, { subtree: true, childList: true, attributes: true, characterData: true })
   }
 
   // payDisarm opens it again and says what was stopped.
@@ -73,6 +86,7 @@
     const was = gate
     if (was) clearTimeout(was.over)
     gate = null
+    changes.disconnect()
     for (const type of fingers) removeEventListener(type, hear, { capture: true })
     return { refused: was?.refused ?? null, used: Boolean(was?.used) }
   }
