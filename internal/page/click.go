@@ -111,9 +111,10 @@ func (t *Tab) observe(ctx context.Context, got found, gate *passage, by means) (
 		if err := by.act(ctx); err != nil {
 			return err
 		}
-		var err error
-		h, err = t.received(ctx, got, gate, 300*time.Millisecond)
-		return err
+		return t.tabs.refreshBeside(ctx, func() (err error) {
+			h, err = t.received(ctx, got, gate, 300*time.Millisecond)
+			return err
+		})
 	})
 	switch {
 	case !sent:

@@ -63,12 +63,16 @@ func (t *Tab) fillOne(ctx context.Context, want Field, within time.Duration) (su
 	var f field
 	var d deed
 	err = t.unlessDialog(ctx, func(ctx context.Context) error {
+		f = field{Way: "type", deed: &d}
+		if done, err := t.putAtOnce(ctx, f, want); done || err != nil {
+			return err
+		}
 		var err error
-		if f, err = t.fieldAt(ctx, want.Locator, within, want.then(ctx)); err != nil {
+		if f, err = t.fieldAt(ctx, want.Locator, within); err != nil {
 			return err
 		}
 		f.deed = &d
-		return t.aside(ctx, "fill", f.closed(), func(gate *passage) error {
+		return t.aside(ctx, "fill", nil, func(gate *passage) error {
 			f.gate = gate
 			if want.Only != "" {
 				return t.entrust(ctx, f, want)

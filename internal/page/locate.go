@@ -79,19 +79,11 @@ type hunt struct {
 	within  time.Duration
 	types   []string // events to listen for from the moment it is found
 	field   bool     // it is a field, and its kind says what is wanted
-	then    then     // what is done at once with what was found
+	judge   *payAsk  // what is asked about it at once, where no other document has a say
 
 	last   sighting      // how it stood when last seen
 	patch  time.Duration // how long the next look may take
 	scroll int           // how often it was out of sight in the frames around its own
-}
-
-// then is what the engine does with what it has found, without being asked
-// again, where the page is one document: nobody else has a say in it then.
-type then struct {
-	Judge *payAsk   `json:"judge,omitempty"` // what clicking it would mean
-	Gate  *payRules `json:"gate,omitempty"`  // close the gate, for a field that is typed into
-	Hold  *holding  `json:"hold,omitempty"`  // and give it the focus, if the browser draws it
 }
 
 // sighting is the engine's answer.
@@ -109,8 +101,6 @@ type sighting struct {
 	Want  *wanted     `json:"want"`
 	Field *field      `json:"field"`
 	Pay   *payVerdict `json:"pay"`
-	Armed bool        `json:"armed"`
-	Held  *field      `json:"held"`
 }
 
 type view struct {
@@ -253,10 +243,11 @@ func (t *Tab) examine(ctx context.Context, h *hunt, f frame, id int, left time.D
 		Scroll  int      `json:"scroll,omitempty"`
 		Types   []string `json:"types,omitempty"`
 		Field   bool     `json:"field,omitempty"`
-		Alone   *then    `json:"alone,omitempty"`
-	}{&h.locator, id, h.want, max(0, left.Milliseconds()), patch.Milliseconds(), h.scroll, h.types, h.field, nil}
-	if t.frames.alone(f) {
-		args.Alone = &h.then
+		Alone   bool     `json:"alone,omitempty"`
+		Judge   *payAsk  `json:"judge,omitempty"`
+	}{&h.locator, id, h.want, max(0, left.Milliseconds()), patch.Milliseconds(), h.scroll, h.types, h.field, t.frames.alone(f), nil}
+	if args.Alone {
+		args.Judge = h.judge
 	}
 	if id != 0 {
 		args.Locator = nil
@@ -272,9 +263,6 @@ func (t *Tab) examine(ctx context.Context, h *hunt, f frame, id int, left time.D
 		h.want = *h.last.Want
 	}
 	got := found{frame: f, id: h.last.ID, info: h.last.Info, watch: h.last.Watch, churn: h.last.Churn, field: h.last.Field, pay: h.last.Pay}
-	if got.field != nil {
-		got.field.armed, got.field.held = h.last.Armed, h.last.Held
-	}
 	if h.last.State != "ok" || h.last.Point == nil {
 		return got, nil
 	}

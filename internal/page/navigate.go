@@ -138,6 +138,8 @@ func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(cont
 		ctx, cancel = context.WithTimeout(ctx, navigateWithin)
 		defer cancel()
 	}
+	coming := t.expect(ctx)
+	defer coming.end()
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {
 		t.free(ctx)
 		defer t.nudge(ctx, state)()
@@ -148,6 +150,9 @@ func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(cont
 	_ = t.session.Conn().Settle(ctx)
 	if err != nil {
 		return Navigation{}, t.explain(op, began, err)
+	}
+	if nav, known := coming.account(ctx); known {
+		return t.arrivedAt(ctx, op, began, nav, nil)
 	}
 	return t.arrived(ctx, op, began)
 }
@@ -162,6 +167,10 @@ func (t *Tab) Arrived(ctx context.Context, since time.Time) (Navigation, error) 
 // arrived tells a page from what stands in its place.
 func (t *Tab) arrived(ctx context.Context, op string, began time.Time) (Navigation, error) {
 	nav, err := t.Here(ctx)
+	return t.arrivedAt(ctx, op, began, nav, err)
+}
+
+func (t *Tab) arrivedAt(ctx context.Context, op string, began time.Time, nav Navigation, err error) (Navigation, error) {
 	nav.Took = time.Since(began)
 	switch {
 	case err != nil:

@@ -326,6 +326,13 @@ func (p *passage) opens(in frame) bool {
 	return p != nil && len(p.armed) == 1 && p.armed[0].id == in.id
 }
 
+// neverClosed notes that the document has not closed its gate after all.
+func (p *passage) neverClosed() {
+	if p != nil {
+		p.armed = nil
+	}
+}
+
 // opened takes what the document said with its answer.
 func (p *passage) opened(told *gateReport) {
 	if p != nil {

@@ -92,15 +92,15 @@ func (t *Tabs) Permission(ctx context.Context, origin, name string, grant bool) 
 
 // watchRefusals asks the engine for the next permission that the page did not
 // get, and waits with it. One call waits per tab: there is no event for it that
-// a page could not find out about.
+// a page could not find out about. A new document is left alone while it loads.
 func (t *Tab) watchRefusals(ctx context.Context) {
-	for ctx.Err() == nil {
+	for rest(ctx, unasked) == nil {
 		before := t.life.now()
 		var told struct {
 			Origin string `json:"origin"`
 			Name   string `json:"name"`
 		}
-		t.equipSoon()
+		t.equipMain(ctx)
 		err := t.refusal(ctx, &told)
 		switch {
 		case err == nil:

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
@@ -86,7 +87,8 @@ type Tabs struct {
 	logins     knownLogins
 	onSurprise func(Surprise)
 	state      stateDesk
-	changes    news // of what Glances tell
+	changes    news         // of what Glances tell
+	refreshed  atomic.Int64 // when the browser was last asked beside an action
 
 	mu      sync.Mutex
 	stack   []*Tab              // the last one is in front
@@ -179,6 +181,31 @@ func (t *Tabs) dress(ctx context.Context) error {
 // Refresh asks the browser itself what its tabs show now; no page needs to
 // answer for that, so it works under dialogs and with hung pages too.
 func (t *Tabs) Refresh(ctx context.Context) error {
+	if time.Since(time.UnixMicro(t.refreshed.Load())) < justNow {
+		return nil
+	}
+	return t.refresh(ctx)
+}
+
+// justNow is how old an answer may be that was asked for with an action's last
+// question to its page: both are over at about the same time.
+const justNow = 15 * time.Millisecond
+
+// refreshBeside refreshes while fn asks the page; whoever asks right after it has
+// the answer.
+func (t *Tabs) refreshBeside(ctx context.Context, fn func() error) error {
+	began := time.Now()
+	var asked sync.WaitGroup
+	asked.Go(func() {
+		if t.refresh(ctx) == nil {
+			t.refreshed.Store(began.UnixMicro())
+		}
+	})
+	defer asked.Wait()
+	return fn()
+}
+
+func (t *Tabs) refresh(ctx context.Context) error {
 	var looked sync.WaitGroup
 	looked.Go(func() { t.lookForPasskeys(ctx) }) // two questions, one wait
 	err := t.readAddresses(ctx)

@@ -60,14 +60,6 @@ type field struct {
 	point *Point   // where to click it; nil when it has the focus
 	deed  *deed    // told when the field is given its value; nil tells nobody
 	gate  *passage // the closed gate behind which that happens; nil without a guard
-	armed bool     // the gate was closed when the field was found
-	held  *field   // as it was when it got the focus, if it has
-}
-
-// holding is how a field is held while it is typed into.
-type holding struct {
-	Clear bool   `json:"clear"`
-	Value string `json:"value,omitempty"` // what shall stand there in the end; "" means that nobody looks
 }
 
 // Type types a text the way a person does.
@@ -108,7 +100,7 @@ func (t *Tab) typingField(ctx context.Context, o TypeOptions) (field, error) {
 	if o.Locator.X != nil {
 		return t.fieldUnder(ctx, *o.Locator, o.Timeout)
 	}
-	f, err := t.fieldAt(ctx, *o.Locator, o.Timeout, then{})
+	f, err := t.fieldAt(ctx, *o.Locator, o.Timeout)
 	if err == nil && f.Way != "type" {
 		err = fault.New(fault.ElementNotActionable, "", "nobody types into a field of kind %s", f.Kind).WithHint("Use fill, or select for lists.")
 	}
@@ -130,8 +122,8 @@ func (t *Tab) fieldUnder(ctx context.Context, l Locator, within time.Duration) (
 
 // fieldAt finds a field and waits until it can be used in the way of its kind,
 // which the engine knows: one question, one answer.
-func (t *Tab) fieldAt(ctx context.Context, l Locator, within time.Duration, then then) (field, error) {
-	at, err := t.search(ctx, hunt{op: "find the element", locator: l, within: within, field: true, then: then})
+func (t *Tab) fieldAt(ctx context.Context, l Locator, within time.Duration) (field, error) {
+	at, err := t.search(ctx, hunt{op: "find the element", locator: l, within: within, field: true})
 	switch {
 	case err != nil:
 		return field{}, err
@@ -235,11 +227,7 @@ func (t *Tab) typeInto(ctx context.Context, f field, text secret.Text, clearFirs
 		}
 	}
 	var held field
-	args := struct {
-		ID int `json:"id"`
-		holding
-	}{f.ID, holding{Clear: clearFirst}}
-	if err := t.call(ctx, f.frame, "hold", args, &held); err != nil {
+	if err := t.call(ctx, f.frame, "hold", map[string]any{"id": f.ID, "clear": clearFirst}, &held); err != nil {
 		return 0, err
 	}
 	switch {
@@ -282,7 +270,7 @@ func (t *Tab) typeHeld(ctx context.Context, held field, text secret.Text, clearF
 	if err := t.strike(ctx, events); err != nil {
 		return 0, err
 	}
-	_, err := t.release(ctx, held, len(strokes) > 0, events)
+	err := t.release(ctx, held, len(strokes) > 0, events)
 	return utf8.RuneCountInString(text.Reveal()), err
 }
 
@@ -307,7 +295,7 @@ func (t *Tab) typeBoxes(ctx context.Context, held field, first []any, strokes []
 			return i + 1, err
 		}
 	}
-	_, err := t.release(ctx, held, len(strokes) > 0, nil)
+	err := t.release(ctx, held, len(strokes) > 0, nil)
 	return len(strokes), err
 }
 
@@ -317,38 +305,39 @@ type releasing struct {
 	Open   bool `json:"open,omitempty"` // the gate is opened as well
 }
 
-// release ends the watch over the field and judges what came of it. Where the
-// page went on by itself, as after the last digit of a code, it took the text.
-// other says that something else stands there than was to, in which case nothing
-// is judged yet and the gate stays closed.
-func (t *Tab) release(ctx context.Context, held field, expect bool, events []any) (other bool, err error) {
-	var told struct {
-		Gone    bool        `json:"gone"` // another document, or too long ago
-		Changed bool        `json:"changed"`
-		Keys    int         `json:"keys"`
-		Inserts int         `json:"inserts"`
-		Other   bool        `json:"other"`
-		Gate    *gateReport `json:"gate"`
-	}
-	err = t.call(ctx, held.frame, "release", releasing{expect, held.gate.opens(held.frame)}, &told)
+// release ends the watch over the field and judges what came of it.
+func (t *Tab) release(ctx context.Context, held field, expect bool, events []any) error {
+	var told released
+	err := t.call(ctx, held.frame, "release", releasing{expect, held.gate.opens(held.frame)}, &told)
 	held.gate.opened(told.Gate)
-	if errors.Is(err, errWorldGone) || err == nil && told.Gone {
-		return false, nil
-	}
-	if err != nil || told.Other {
-		return told.Other, err
-	}
-	return false, judgeTyping(told.Keys, told.Inserts, told.Changed || !expect, events)
+	return told.judge(err, events)
 }
 
-// judgeTyping says what is wrong when not everything has arrived.
-func judgeTyping(heardKeys, heardInserts int, changed bool, events []any) error {
+// released is what the engine says of a field that it has let go of.
+type released struct {
+	Gone    bool        `json:"gone"` // another document, or too long ago
+	Changed bool        `json:"changed"`
+	Keys    int         `json:"keys"`
+	Inserts int         `json:"inserts"`
+	Other   bool        `json:"other"` // something else stands there than was to; the gate is still closed
+	Gate    *gateReport `json:"gate"`
+}
+
+// judge says what is wrong when not everything has arrived. Where the page went
+// on by itself, as after the last digit of a code, it took the text.
+func (told released) judge(err error, events []any) error {
+	if errors.Is(err, errWorldGone) || err == nil && told.Gone {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	keys, inserts := arrivals(events)
 	switch {
-	case heardKeys < keys || heardInserts < inserts:
+	case told.Keys < keys || told.Inserts < inserts:
 		return fault.New(fault.ElementNotActionable, "", "the page took the focus away while typing, so not all of the text is in the field").
 			WithHint("Wait until the page has settled, then type again with clear.")
-	case !changed:
+	case !told.Changed:
 		return fault.New(fault.ElementNotActionable, "", "the field did not take the text: nothing in it changed").
 			WithHint("It may be read-only, full, or accept other characters only.")
 	}

@@ -38,9 +38,9 @@ var (
 // inCore are the functions of the first part.
 var inCore = map[string]bool{"here": true, "agent": true, "refusal": true}
 
-// equipAfter is how long a new document is left alone before it gets the rest
-// unasked: an agent thinks longer, and finds it there.
-const equipAfter = 200 * time.Millisecond
+// unasked is how long a new document is left alone before it gets the rest of
+// itself: an agent thinks longer, and finds it there.
+const unasked = 200 * time.Millisecond
 
 //go:embed engine/*.js
 var engineFiles embed.FS
@@ -139,18 +139,15 @@ func (t *Tab) equip(ctx context.Context, f frame) error {
 	return nil
 }
 
-// equipSoon does so in a while, for the main document that is there then.
-func (t *Tab) equipSoon() {
-	t.tabs.start(func(ctx context.Context) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(equipAfter):
-		}
-		if main, ok := t.frames.get(t.frames.main); ok && main.world != 0 {
-			_ = t.equip(ctx, main) // who needs it tries again
-		}
-	})
+// equipMain does so for the main document, before anybody asks.
+func (t *Tab) equipMain(ctx context.Context) {
+	main, ok := t.frames.get(t.frames.main)
+	if ok && main.world == 0 {
+		main.world, _ = t.enterWorld(ctx, main)
+	}
+	if ok && main.world != 0 {
+		_ = t.equip(ctx, main) // who needs it tries again
+	}
 }
 
 // enterWorld finds out which world of a new document is ours. Who comes while

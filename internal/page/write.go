@@ -4,57 +4,55 @@ import (
 	"context"
 	"strings"
 	"unicode"
-	"unicode/utf8"
-
-	"github.com/chromedp/cdproto/input"
 
 	"tapin/internal/secret"
 )
 
-// then is what can be done with the field as soon as it is found.
-func (f Field) then(ctx context.Context) then {
-	var do then
-	if f.Only != "" {
-		return do // the document is looked at first
-	}
-	if g := guardOf(ctx); g != nil {
-		do.Gate = &payRules{Patterns: g.Patterns}
-	}
-	if text := f.Value.Reveal(); wholly(text) {
-		do.Hold = &holding{Clear: true, Value: text}
-	}
-	return do
-}
-
-// closed are the documents whose gate was closed when the field was found.
-func (f field) closed() []frame {
-	if f.armed {
-		return []frame{f.frame}
-	}
-	return nil
+// putting is how the engine is asked to give a field its text.
+type putting struct {
+	Locator *Locator  `json:"locator,omitempty"`
+	ID      int       `json:"id,omitzero"`
+	Gate    *payRules `json:"gate,omitempty"` // to be closed for it
+	Open    bool      `json:"open"`           // and opened again, or one that was closed before
+	Value   string    `json:"value"`
 }
 
 // wholly reports whether a text can be put in as a whole. Line breaks mean
 // something else in each kind of field.
-func wholly(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, unicode.IsControl)
+func wholly(text secret.Text) bool {
+	return text.Reveal() != "" && !strings.ContainsFunc(text.Reveal(), unicode.IsControl)
+}
+
+// putAtOnce fills a field in a single question, where the page is one document
+// and nobody has to wait for anything. done is false where nothing was done.
+func (t *Tab) putAtOnce(ctx context.Context, f field, want Field) (done bool, err error) {
+	l := want.Locator
+	main, ok := t.frames.get(t.frames.main)
+	if !ok || !t.frames.alone(main) || want.Only != "" || l.X != nil || l.Ref != "" || !wholly(want.Value) ||
+		l.check("fill") != nil || t.tabs.hidden.allow("fill", l) != nil {
+		return false, nil
+	}
+	f.frame = main
+	err = t.aside(ctx, "fill", []frame{main}, func(gate *passage) error {
+		f.gate = gate
+		args := putting{Locator: &l, Open: gate != nil, Value: want.Value.Reveal()}
+		if gate != nil {
+			args.Gate = &gate.rules
+		}
+		done, err = t.put(ctx, f, args)
+		if !done && err == nil {
+			gate.neverClosed()
+		}
+		return err
+	})
+	return done, err
 }
 
 // write gives a field its text: as a whole where that comes to stand there, and
 // else key by key, as pages with a mask for what is typed want it.
 func (t *Tab) write(ctx context.Context, f field, text secret.Text) error {
-	if held := f.held; held != nil && held.Focused && !held.Boxes {
-		held.frame, held.gate = f.frame, f.gate
-		other := false
-		err := f.deed.do(func() (err error) {
-			events := inOneGo(text.Reveal())
-			if err = t.strike(ctx, events); err == nil {
-				other, err = t.release(ctx, *held, true, events)
-			}
-			return err
-		})
-		t.letLoose(f.frame, err)
-		if err != nil || !other {
+	if wholly(text) {
+		if done, err := t.put(ctx, f, putting{ID: f.ID, Open: f.gate.opens(f.frame), Value: text.Reveal()}); done || err != nil {
 			return err
 		}
 	}
@@ -62,21 +60,22 @@ func (t *Tab) write(ctx context.Context, f field, text secret.Text) error {
 	return err
 }
 
-// inOneGo are the events that put a text in. The last character comes by its
-// key: many pages look at a field when a key goes up, and find all of it then.
-func inOneGo(text string) []any {
-	last, size := utf8.DecodeLastRuneInString(text)
-	k, typed := characters[last]
-	if !typed {
-		return []any{input.InsertTextParams{Text: text}}
-	}
-	var events []any
-	if first := text[:len(text)-size]; first != "" {
-		events = append(events, input.InsertTextParams{Text: first})
-	}
-	var bits int64
-	if unshifted(k) != k {
-		bits = shiftBit
-	}
-	return append(events, k.down(bits, nil), k.up(bits))
+// put has the document give a field its text. done is false where it did not, or
+// where something else came to stand there.
+func (t *Tab) put(ctx context.Context, f field, args putting) (done bool, err error) {
+	err = f.deed.do(func() error {
+		var told *released
+		err := t.tabs.refreshBeside(ctx, func() error { return t.call(ctx, f.frame, "put", args, &told) })
+		if told == nil && err == nil || told != nil && told.Other {
+			return nil
+		}
+		done = true
+		if told == nil {
+			told = &released{}
+		}
+		f.gate.opened(told.Gate)
+		return told.judge(err, nil)
+	})
+	t.letLoose(f.frame, err)
+	return done, err
 }

@@ -148,38 +148,59 @@
 
   const animated = el => document.getAnimations().some(a => a.playState === 'running' && a.effect?.target && tapin.within(el, a.effect.target))
 
-  // prepare does what comes next anyway where no other document has a say in it:
-  // judge what is to be clicked, close the gate, and hold a field for its text.
-  const prepare = ({ judge, gate, hold }, ok) => {
-    if (judge) ok.pay = tapin.payIntent({ ...judge, id: ok.id })
-    if (!ok.field || ok.field.locked || ok.field.way !== 'type') return
-    if (gate) {
-      tapin.payArm({ rules: gate })
-      ok.armed = true
-    }
-    if (hold && tapin.native({ id: ok.field.id })) ok.held = tapin.hold({ id: ok.field.id, ...hold })
+  const tried = fn => { try { return fn() } catch { return null } } // what is wrong with a locator is for others to say
+
+  // unfit says what is wrong with an element that is there, if anything is.
+  const unfit = (want, el, surface) => {
+    if ((want.visible || want.hit) && !tapin.visible(surface)) return { state: 'hidden' }
+    const by = want.enabled && disabled(el)
+    if (by) return { state: 'disabled', by: tapin.describe(by) }
+    return want.editable && !tapin.editable(el) ? { state: 'readonly' } : null
+  }
+
+  const sighting = hit => ({ by: '', id: tapin.keep(hit.el), rank: hit.rank, info: info(hit.el) })
+
+  // fit is the answer about an element that can be used, with what was asked for
+  // beside it. Where no other document has a say in it, what is to be clicked is
+  // judged as well.
+  const fit = (job, hit, point) => {
+    const ok = { state: 'ok', ...sighting(hit), done: true, point: point && onTop(point), view: { width: innerWidth, height: innerHeight } }
+    if (job.types) ok.watch = watch(job, hit, job.types)
+    if (job.field) Object.assign(ok, { want: job.want, field: tapin.field({ id: ok.id }) })
+    if (job.judge) ok.pay = tapin.payIntent({ ...job.judge, id: ok.id })
+    return ok
+  }
+
+  // glance is the answer where nobody has to wait for it, and else null: the page
+  // is at rest, and the element in sight and within reach.
+  const glance = job => {
+    const hit = pick(job)
+    if (!hit) return null
+    if (job.field) job.want = tapin.fieldWants(hit.el)
+    const { want } = job, surface = tapin.surface(hit.aim)
+    if (unfit(want, hit.el, surface) || want.stable && !tapin.atRest()) return null
+    const point = want.hit ? strike(hit.el, surface).point : spots(surface)[0]
+    return point ? fit(job, hit, point) : null
   }
 
   // examine says whether the element can be used now, and if not, why.
   const examine = async (job, turn) => {
+    const at = turn === 0 && job.alone && !job.scroll && glance(job)
+    if (at) return at
     let hit = pick(job)
     if (!hit) return { state: 'missing' }
     if (job.field) job.want = tapin.fieldWants(hit.el)
     const { want } = job
-    const no = (state, by) => ({ state, by: by ? tapin.describe(by) : '', id: tapin.keep(hit.el), rank: hit.rank, info: info(hit.el) })
+    const no = (state, by) => ({ ...sighting(hit), state, by: by ? tapin.describe(by) : '' })
     let surface = tapin.surface(hit.aim)
-    if ((want.visible || want.hit) && !tapin.visible(surface)) return no('hidden')
-    if (want.enabled) {
-      const by = disabled(hit.el)
-      if (by) return no('disabled', by)
-    }
-    if (want.editable && !tapin.editable(hit.el)) return no('readonly')
+    const wrong = unfit(want, hit.el, surface)
+    if (wrong) return { ...no(''), ...wrong }
     if (job.scroll) {
       bring(surface, job.scroll - 1 + turn)
     } else if ((want.hit || want.stable) && !spots(surface).length) {
       bring(surface, 0)
     }
-    if (want.stable && !(job.alone && tapin.atRest())) {
+    if (want.stable) {
       // An animation that was just begun only moves from the second frame on.
       if (document.getAnimations().length) await frame(500)
       const before = boxOf(surface), then = document.timeline.currentTime
@@ -211,11 +232,21 @@
       }
       point = got.point
     }
-    const ok = no('ok')
-    if (job.types) ok.watch = watch(job, hit, job.types)
-    if (job.field) Object.assign(ok, { want, field: tapin.field({ id: ok.id }) })
-    if (job.alone) prepare(job.alone, ok)
-    return { ...ok, done: true, point: point && onTop(point), view: { width: innerWidth, height: innerHeight } }
+    return fit(job, hit, point)
+  }
+
+  // put gives a field of the browser's own its text, as a whole, and answers how
+  // release does. Unless the field is known by its id it is only done where nobody
+  // has to wait for anything, so that the page does nothing meanwhile but answer;
+  // null says that nothing was done.
+  tapin.put = ({ locator, id, gate, value, open }) => {
+    const found = id ? { field: tapin.field({ id }) } : tried(() => glance({ locator, field: true }))
+    const field = found?.field
+    if (!field || field.locked || field.way !== 'type' || field.boxes || !tapin.native(field)) return null
+    if (gate) tapin.payArm({ rules: gate })
+    if (tapin.hold({ id: field.id, clear: true }).focused) return tapin.write({ value, open })
+    if (gate) tapin.payDisarm()
+    return null
   }
 
   // ready waits until the element can be used as wanted, and says where. It gives

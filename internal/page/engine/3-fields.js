@@ -230,8 +230,7 @@
   }
 
   // hold gives a field the focus, if need be, and watches over it until release.
-  // With a value it is also told then whether that is what came to stand there.
-  tapin.hold = ({ id, clear, free, value }) => {
+  tapin.hold = ({ id, clear, free }) => {
     let el = tapin.kept(id)
     if (!el?.isConnected && typable(active())) el = active() // the click put another one there
     if (!el?.isConnected) return { gone: true }
@@ -241,7 +240,7 @@
     else if (clear && isNative(el)) el.select()
     listen()
     watch = {
-      el, root: el.getRootNode(), place: placeOf(el), boxes: isBox(el) || isCode(el), value,
+      el, root: el.getRootNode(), place: placeOf(el), boxes: isBox(el) || isCode(el),
       clear, free, before: content(el), keys: 0, inserts: 0, inputs: 0, until: performance.now() + PATIENCE,
     }
     return { focused: true, ...describe(el) }
@@ -305,9 +304,9 @@
   const changed = () => {
     const el = held()
     if (watch.boxes) return watch.inputs > 0
+    if (watch.clear ? watch.inputs > 0 && content(el) !== '' : content(el) !== watch.before) return true
     if (!el.isConnected || !shows(el)) return true
-    if (isInput(el) && el.type === 'number' && el.validity.badInput) return watch.inputs > 0
-    return watch.clear ? watch.inputs > 0 && content(el) !== '' : content(el) !== watch.before
+    return isInput(el) && el.type === 'number' && el.validity.badInput && watch.inputs > 0
   }
 
   // same tells whether the field shows what was typed. A page may have set it
@@ -325,9 +324,23 @@
     const gate = () => open ? { gate: tapin.payDisarm() } : {}
     if (!watch) return { gone: true, ...gate() }
     for (const until = performance.now() + 600; expect && !changed() && performance.now() < until;) await pause(20)
-    const told = { changed: changed(), keys: watch.keys, inserts: watch.inserts, other: watch.value !== undefined && !same() }
+    const told = { changed: !expect || changed(), keys: watch.keys, inserts: watch.inserts, other: watch.value !== undefined && !same() }
     watch = null
     return told.other ? told : { ...told, ...gate() }
+  }
+
+  // write puts a text into the field that is held, as a whole, the way browsers
+  // fill in forms, and lets go of it. A page that has a say in what is typed, or
+  // makes something else of it, gets it key by key.
+  tapin.write = ({ value, open }) => {
+    if (!watch) return tapin.release({ open })
+    const el = held()
+    watch.value = value
+    if (!hasFocus(el)) enter(el)
+    el.select()
+    const may = el.dispatchEvent(new InputEvent('beforeinput', { bubbles: true, composed: true, cancelable: true, inputType: 'insertText', data: value }))
+    if (may && hasFocus(el)) insert(el, value)
+    return tapin.release({ expect: may, open })
   }
 
   // onward waits after a character of a code until the focus is in a box that
