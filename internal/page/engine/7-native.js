@@ -344,10 +344,10 @@
 
   // edges are where characters begin, as people count them: an emoji with its
   // skin tone is one, and no caret stands inside of it.
-  const characters = new Intl.Segmenter()
+  let characters // made when first needed, as that takes a while
   const edges = text => {
     if (!/[^\x00-\x7f]/.test(text)) return { has: () => true }
-    return new Set([...characters.segment(text)].map(s => s.index)).add(text.length)
+    return new Set([...(characters ??= new Intl.Segmenter()).segment(text)].map(s => s.index)).add(text.length)
   }
 
   // change is what a person did to make b of a, with the caret behind it if that

@@ -8,6 +8,18 @@
   const word = (...parts) => new RegExp(`(?<![\\p{L}])${any(...parts)}(?![\\p{L}])`, 'u')
   const piece = (...parts) => new RegExp(any(...parts), 'u')
 
+  // A list is made when it is first needed: to read that many patterns takes a
+  // browser longer than many a page to load.
+  const lazily = lists => {
+    const made = {}
+    for (const [name, make] of Object.entries(lists)) Object.defineProperty(made, name, { configurable: true, get: () => {
+      const value = make()
+      Object.defineProperty(made, name, { value })
+      return value
+    } })
+    return made
+  }
+
   // A sum behind a verb: "pay $12.50", "12,50 € bezahlen", "send £250".
   const sum = '(?:(?:[\\p{Sc}]|[a-z]{2,3}\\$?|kr\\.?|r\\$) ?[\\d.,\' ]*\\d|\\d[\\d.,\' ]* ?(?:[\\p{Sc}]|[a-z]{2,3}|kr\\.?|円|元))'
   const now = '(?:(?: right)? now| today| securely| safely| in full)?'
@@ -25,12 +37,12 @@
   const tame = `(?!.*(?<!\\p{L})${any(...tamed)}(?!\\p{L}))`
 
   // A card by its last digits.
-  const masked = new RegExp("[•●*·∙․…x]{2,}[ -]*\\d{2,4}(?!\\d)|(?<!\\p{L})(?:visa|master ?card|maestro|amex|american express|discover|jcb|rupay|elo|hipercard|bancontact|carte bleue|girocard|unionpay|银联)\\b[^\\n\\d]{0,24}\\d{4}(?!\\d)", 'u')
+  const masked = () => new RegExp("[•●*·∙․…x]{2,}[ -]*\\d{2,4}(?!\\d)|(?<!\\p{L})(?:visa|master ?card|maestro|amex|american express|discover|jcb|rupay|elo|hipercard|bancontact|carte bleue|girocard|unionpay|银联)\\b[^\\n\\d]{0,24}\\d{4}(?!\\d)", 'u')
 
-  tapin.payWords = {
-    masked,
+  tapin.payWords = lazily({
+    masked: () => masked(),
     // Final by themselves: whoever presses this pays.
-    surely: [
+    surely: () => [
       only(`pay${now}(?: (?:my |the |your |this )?(?:bill|invoice|balance|total|order|deposit|rent|fee|fine|tax(?:es)?|bill now|amount|amount due|full amount))?(?: ${sum})?${now}(?: (?:with|by|using|via) [^?]{1,30})?`,
         `pay ${sum}(?: (?:now|today|with .{1,24}|to .{1,40}|and .{1,24}))?`, `${wallets} pay`, `(?:buy|check ?out|checkout|pay|donate|subscribe|book|order|continue)(?: now)? with ${wallets}`, `pay (?:to|for) .{1,40}`,
         `(?:confirm|agree|accept|submit|review|approve|authori[sz]e|sign|order|book|reserve|buy|subscribe|continue|place order|save|rent|finish|start)(?: order| booking| purchase)? (?:and|&|\\+) (?:pay|buy|purchase|place (?:your |my )?order|send|transfer|subscribe|donate|charge)(?: ${sum})?${now}`,
@@ -51,7 +63,7 @@
       piece('^(?:立即|立刻|马上|确认|確認|去)?(?:支付|付款|缴费|繳費)(?:$|[ ¥￥\\d])', '确认(?:支付|付款|转账|购买|订单并支付)', '確認(?:付款|支付|轉帳|購買)', '提交订单', '提交訂單', '送出訂單', '立即(?:转账|轉帳|充值|儲值|缴费|捐款)', '^(?:转账|轉帳|捐款|充值)$', '订单并支付', '確認下單', '确认下单', '下单并支付'),
     ],
     // Final where the page is about to take money.
-    maybe: [
+    maybe: () => [
       only(`(?:yes,? )?(?:confirm|submit|complete|finish|agree|accept|approve|authori[sz]e|subscribe|book|reserve|order|send|transfer|buy|purchase|upgrade|renew|donate|give|recharge|deposit|withdraw|ok|okay|yes|join|enroll|register|place|sign|pledge|tip|rent|checkout|check out|top[- ]?up|add funds|reload|confirm and continue|i agree|invest|trade|place trade|continue)${now}`,
         `(?:start|begin|activate|get|upgrade to|switch to|join|confirm|continue|keep|renew|buy|choose)(?: (?:my|your|the|a))?(?: \\p{L}+)? ?(?:membership|subscription|plan|trial|premium|pro|plus|order|booking|reservation|auto-?pay|tickets?|policy|cover(?:age)?|upgrade|service)${now}`,
         `(?:complete|confirm|finish|finali[sz]e|submit|make|place)(?: (?:my|your|the|and))? ?(?:booking|reservation|order|checkout|subscription|registration|enrollment|application and pay|trade|bid|request|details|sign)?`, `(?:subscribe|upgrade|renew|book|donate|buy|order|reserve|sign|give|get tickets|purchase|enroll|register|join|invest|reload|recharge)(?: (?:now|today|monthly|yearly|annually|once|me|it|here|tickets?|online))?`, `(?:sign|agree|accept|review|confirm) (?:and|&) (?:submit|continue|subscribe|finish|book|send|complete|join)`, `buy (?:it )?now`, `make a payment`, `set up (?:auto-?pay|payment)`, 'place(?: (?:my|your|the|a))? (?:bid|bet|deal|trade|wager|stake)', 'bet(?: now)?', 'give(?: now)?', 'checkout', 'pay in \\d', 'start free trial', 'try (?:it )?(?:free|now).{0,20}', 'redeem and pay',
@@ -74,18 +86,18 @@
       piece('\\p{L}を(?:確定|実行|承認|完了)(?:する)?$', `^(?:确认|確認|提交|确定|確定)(?!${any('收货', '收貨', '地址', '退款', '取消', '评价', '評價', '删除', '修改', '手机', '邮箱', '身份', '信息', '反馈', '申请')})\\p{L}{1,6}$`),
     ],
     // Words around what is meant, which change nothing: "jetzt freigeben".
-    when: new RegExp(`^${any('now', 'jetzt', 'nun', 'sofort', 'sicher', 'gleich', 'direkt', 'nu', 'direct', 'veilig', 'meteen', 'yes,?', 'ja,?', 'oui,?', 'sí,?', 'sim,?')} |[ ,]+${any('now', 'today', 'securely', 'safely', 'instantly', 'right now', 'maintenant', 'tout de suite', 'ahora', 'ya', 'agora', 'já', 'ora', 'adesso', 'subito', 'nu', 'direct', 'meteen')}$|^${any('立即', '立刻', '马上', '馬上', '极速', '快捷', '一键', '今すぐ')}`, 'u'),
-    tame: word(...tamed),
+    when: () => new RegExp(`^${any('now', 'jetzt', 'nun', 'sofort', 'sicher', 'gleich', 'direkt', 'nu', 'direct', 'veilig', 'meteen', 'yes,?', 'ja,?', 'oui,?', 'sí,?', 'sim,?')} |[ ,]+${any('now', 'today', 'securely', 'safely', 'instantly', 'right now', 'maintenant', 'tout de suite', 'ahora', 'ya', 'agora', 'já', 'ora', 'adesso', 'subito', 'nu', 'direct', 'meteen')}$|^${any('立即', '立刻', '马上', '馬上', '极速', '快捷', '一键', '今すぐ')}`, 'u'),
+    tame: () => word(...tamed),
     // What it costs, on the button: "order • R$ 67,80". Only with a sign or a code, as "in 4" is no sum.
-    priced: new RegExp(`${any('[\\p{Sc}]', '(?:us|r|a|c|nz|hk|s)\\$', 'eur', 'usd', 'gbp', 'chf', 'cad', 'aud', 'kr\\.?')} ?\\d[\\d.,' ]*|\\d[\\d.,' ]* ?${any('[\\p{Sc}]', 'eur', 'usd', 'gbp', 'chf', 'cad', 'aud', 'kr\\.?', '円', '元')}`, 'u'),
+    priced: () => new RegExp(`${any('[\\p{Sc}]', '(?:us|r|a|c|nz|hk|s)\\$', 'eur', 'usd', 'gbp', 'chf', 'cad', 'aud', 'kr\\.?')} ?\\d[\\d.,' ]*|\\d[\\d.,' ]* ?${any('[\\p{Sc}]', 'eur', 'usd', 'gbp', 'chf', 'cad', 'aud', 'kr\\.?', '円', '元')}`, 'u'),
     // Verbs that need no more beside them than a total.
-    buys: piece('^(?:pay|settle|buy|purchase|order|book|subscribe|renew|donate|top[- ]?up|recharge|reload|upgrade)', 'kaufen', 'bestellen', 'buchen', 'abonnieren', 'spenden', 'aufladen', '(?:ticket|karte|schein|billett?)[ens]* lösen', 'acheter', 'commander', 'abonner', 'réserver', 'comprar', 'assinar', 'contratar', 'suscribir', 'acquista', 'ordina', 'prenota', 'abbonati', 'ricarica', 'koop', 'kopen', 'bestel', 'boek', 'doneren', '購入', '购买', '購買', '订阅', '訂閱', '充值', 'チャージ', 'zahlen', 'begleichen', 'entrichten', 'überweisen', 'payer', 'régler', 'acquitter', 'pagar', '^paga ', 'abonar', 'betal', 'voldo', '支付', '付款', '缴', '繳', '支払', '納付', '納入', '精算', '払う', '\\bbid\\b', 'gebot', 'bieten', 'enchéri', 'pujar?', 'lance', 'offerta', 'bieden', '\\bbod\\b', '入札', '出价', '^(?:give|bet|invest|pledge)', '^place', 'wetten', 'parier', 'miser', 'apostar', 'scommetti', 'wedden', '投注', '下注'),
+    buys: () => piece('^(?:pay|settle|buy|purchase|order|book|subscribe|renew|donate|top[- ]?up|recharge|reload|upgrade)', 'kaufen', 'bestellen', 'buchen', 'abonnieren', 'spenden', 'aufladen', '(?:ticket|karte|schein|billett?)[ens]* lösen', 'acheter', 'commander', 'abonner', 'réserver', 'comprar', 'assinar', 'contratar', 'suscribir', 'acquista', 'ordina', 'prenota', 'abbonati', 'ricarica', 'koop', 'kopen', 'bestel', 'boek', 'doneren', '購入', '购买', '購買', '订阅', '訂閱', '充值', 'チャージ', 'zahlen', 'begleichen', 'entrichten', 'überweisen', 'payer', 'régler', 'acquitter', 'pagar', '^paga ', 'abonar', 'betal', 'voldo', '支付', '付款', '缴', '繳', '支払', '納付', '納入', '精算', '払う', '\\bbid\\b', 'gebot', 'bieten', 'enchéri', 'pujar?', 'lance', 'offerta', 'bieden', '\\bbod\\b', '入札', '出价', '^(?:give|bet|invest|pledge)', '^place', 'wetten', 'parier', 'miser', 'apostar', 'scommetti', 'wedden', '投注', '下注'),
     // Leads there, or has to do with it, and takes nothing.
-    never: word('add to', 'continue to', 'proceed to', 'go to', 'back', 'return to', 'cancel', 'edit', 'change', 'remove', 'delete', 'apply', 'download', 'print', 'view', 'history', 'learn', 'search', 'filter', 'newsletter', 'sign in', 'log ?in', 'forgot', 'save for later', '^request$', 'request (?:an? |the |my )?(?:money|refund|quote|call|demo|information|info|access|invoice|payment|return|review|code|sample|appointment|change|copy|help)', 'quote', 'review order', 'calculate', 'estimate', 'refunds?', '(?:rück)?erstattung', 'remboursement', 'reembolso', 'devolución', 'rimborso', 'terugbetaling', 'decline', 'reject', 'later', '(?:buy|order|book|purchase|reserve)(?: \\p{L}+){0,2} (?:again|more)', '(?:buy|order|book|purchase) more', 'as (?:a )?guest', 'appointment', 'demo', 'how to', 'pay(?:ment)? (?:stubs?|slips?|rates?|periods?|schedule|history|options?|plans?|methods?|details|settings|links?|scale|gap|grade|less|more|off|attention)',
+    never: () => word('add to', 'continue to', 'proceed to', 'go to', 'back', 'return to', 'cancel', 'edit', 'change', 'remove', 'delete', 'apply', 'download', 'print', 'view', 'history', 'learn', 'search', 'filter', 'newsletter', 'sign in', 'log ?in', 'forgot', 'save for later', '^request$', 'request (?:an? |the |my )?(?:money|refund|quote|call|demo|information|info|access|invoice|payment|return|review|code|sample|appointment|change|copy|help)', 'quote', 'review order', 'calculate', 'estimate', 'refunds?', '(?:rück)?erstattung', 'remboursement', 'reembolso', 'devolución', 'rimborso', 'terugbetaling', 'decline', 'reject', 'later', '(?:buy|order|book|purchase|reserve)(?: \\p{L}+){0,2} (?:again|more)', '(?:buy|order|book|purchase) more', 'as (?:a )?guest', 'appointment', 'demo', 'how to', 'pay(?:ment)? (?:stubs?|slips?|rates?|periods?|schedule|history|options?|plans?|methods?|details|settings|links?|scale|gap|grade|less|more|off|attention)',
       'hinzufügen', 'in den warenkorb', 'zurück', 'weiter zu', 'zur kasse', 'abbrechen', 'ändern', 'bearbeiten', 'anmelden', 'ablehnen', 'später', '(?:erneut|nochmals?|wieder|mehr|weitere[sn]?(?: \\p{L}+)?) (?:kaufen|bestellen|buchen)', 'als gast', 'termin',
       'ajouter', '(?:acheter|commander|réserver) (?:(?:à|de) nouveau|plus)', 'rendez-vous', 'retour', 'annuler', 'modifier', 'se connecter', 'continuer vers', 'añadir', 'agregar', '(?:comprar|pedir|reservar) (?:otra vez|de nuevo|de novo|novamente|más|mais)', 'cita', 'volver', 'cancelar', 'editar', 'cambiar', 'iniciar sesión', 'adicionar', 'voltar', 'alterar', 'entrar', 'aggiungi', '(?:acquista|ordina|prenota|compra) (?:di nuovo|ancora|altro)', 'appuntamento', 'indietro', 'annulla', 'modifica', 'accedi', 'toevoegen', '(?:opnieuw|meer) (?:kopen|bestellen|boeken)', '(?:koop|bestel|boek) (?:opnieuw|meer)', 'afspraak', 'terug', 'annuleren', 'wijzigen', 'inloggen'),
     // Does something else, on a page that takes money: chooses, changes, shows, keeps.
-    otherwise: [
+    otherwise: () => [
       word('no', 'not now', 'no,? thanks?', 'skip', 'close', 'dismiss', 'choose', 'select', 'use', 'switch', 'add', 'enter', 'save', 'keep', 'update', 'manage', 'show', 'hide', 'see', 'open', 'read', 'expand', 'collapse', 'more', 'less', 'details?', 'help', 'contact', 'chat', 'call', 'faqs?', 'support (?:team|cent(?:er|re))', 'terms', 'conditions', 'privacy', 'cookies?', 'preferences', 'settings', 'coupon', 'voucher', 'promo(?: code)?', 'code', 'redeem', 'check', 'verify', 'validate', 'resend', 'send (?:me )?(?:a |the )?(?:code|link|quote|copy|invoice|reminder|message)', 'e-?mail(?: me)?', 'copy', 'share', 'pdf', 'csv', 'export', 'import', 'upload', 'attach', 'scan', 'photo', 'invoice', 'receipt', 'template', 'draft', 'wish ?list', 'favou?rites?', 'compare', 'sort', 'reset', 'clear', 'undo', 'next', 'previous', 'continue', 'go on', 'proceed', 'review', 'preview', 'start over', 'track', 'report', 'rate', 'feedback', 'refer', 'invite', 'sign (?:up|out|in)', 'log ?(?:in|out)', 'register', 'create (?:an )?account', 'shop', 'browse', 'keep shopping', 'remind', 'notify', 'alert', 'unsubscribe', 'pause', 'stop', 'ignore', 'why', 'what', 'how', 'tip jar', 'map', 'language', 'currency', 'menu', 'home', 'set (?:up|as)', 'split', 'reschedule', 'dispute', 'void', 'deselect', 'select all', 'swap', 'max', 'refresh', 'reload page', 'minimi[sz]e', 'withdraw', 'allow', 'turn (?:on|off)', 'enable', 'disable', 'mark', 'watch', 'follow', 'like', 'increase', 'decrease', 'quantity', 'last', 'days', 'months', 'today', 'week', 'other', 'another', 'different', 'nominate', 'ask', 'message', 'play', 'zoom', 'rotate', 'order again', 'buy again', 'paperless'),
       word('nein', 'nein,? danke', 'schließen', 'überspringen', '(?:aus)?wählen', 'verwenden', 'übernehmen', 'anwenden', 'einlösen', 'gutschein(?:code)?', 'speichern', 'merken', 'merkzettel', 'behalten', 'aktualisieren', 'verwalten', 'anzeigen', 'ansehen', 'einblenden', 'ausblenden', 'öffnen', 'aufklappen', 'mehr', 'weniger', 'details', 'hilfe', 'kontakt', 'agb', 'bedingungen', 'datenschutz', 'einstellungen', 'prüfen', 'überprüfen', 'anfordern', 'kopieren', 'teilen', 'drucken', 'herunterladen', 'download', 'exportieren', 'importieren', 'hochladen', 'anhängen', 'scannen', 'rechnung', 'beleg', 'quittung', 'vorschau', 'andere[rsnm]?', 'vorlage', 'entwurf', 'vergleichen', 'sortieren', 'zurücksetzen', 'leeren', 'entfernen', 'löschen', 'weiter', 'nächste[rs]?', 'vorherige[rs]?', 'fortfahren', 'neu beginnen', 'verfolgen', 'melden', 'bewerten', 'einladen', 'abmelden', 'registrieren', 'konto erstellen', 'weiter einkaufen', 'einkaufen', 'erinnern', 'erinnerung', 'benachrichtigen', 'kündigen', 'stornieren', 'widerrufen', 'pausieren', 'aufteilen', 'umbuchen', 'hinterlegen', 'anlegen', 'suchen', 'filtern', 'angebot', 'berechnen', 'anpassen', 'wechseln', 'bearbeiten', 'menü', 'startseite', 'einrichten', 'beantragen', 'verschieben'),
       word('non', 'non,? merci', 'fermer', 'passer cette', 'ignorer', 'choisir', 'sélectionner', 'utiliser', 'appliquer', 'ajouter', 'enregistrer', 'sauvegarder', 'garder', 'mettre à jour', 'gérer', 'afficher', 'masquer', 'voir', 'ouvrir', 'lire', 'plus', 'moins', 'détails?', 'aide', 'contact(?:er)?', 'conditions', 'cgv', 'confidentialité', 'paramètres', 'préférences', 'code promo', 'bon', 'vérifier', 'renvoyer', 'recevoir', 'copier', 'partager', 'imprimer', 'télécharger', 'exporter', 'importer', 'joindre', 'scanner', 'facture', 'reçu', 'aperçu', 'autre', 'fractionner', 'modèle', 'brouillon', 'favoris', 'comparer', 'trier', 'réinitialiser', 'vider', 'supprimer', 'retirer', 'suivant', 'précédent', 'poursuivre', 'suivre', 'signaler', 'évaluer', 'inviter', "s['’]inscrire", 'déconnexion', 'créer un compte', 'rappel(?:er)?', 'résilier', 'suspendre', 'contester', 'rechercher', 'filtrer', 'devis', 'calculer', 'simuler', 'changer', 'accueil', 'menu', 'demander', 'reporter', 'refuser'),
@@ -96,10 +108,10 @@
       piece('返回', '关闭', '關閉', '取消', '修改', '更改', '变更', '編輯', '编辑', '删除', '刪除', '移除', '添加', '新增', '加入', '保存', '儲存', '选择', '選擇', '使用', '应用', '套用', '优惠券', '優惠券', '折扣', '验证码', '驗證碼', '下一步', '上一步', '继续', '繼續', '查看', '查詢', '查询', '检视', '檢視', '显示', '顯示', '隐藏', '详情', '詳情', '打印', '列印', '下载', '下載', '分享', '复制', '複製', '客服', '帮助', '幫助', '条款', '條款', '登录', '登入', '注册', '註冊', '搜索', '搜尋', '筛选', '篩選', '排序', '比较', '比較', '重发', '重新发送', '发送', '邮箱', '发票', '發票', '收据', '明细', '明細', '报价', '報價', '计算', '試算', '跳过', '暂不', '不用', '稍后', '稍後', '收藏', '关注', '提醒', '评价', '評價', '退订', '停用', '申请', '申請', '联系', '聯絡', '设置', '設定', '切换', '切換', '领取', '導出', '导出', '上传', '上傳', '管理', '更多', '收起', '展开', '重置', '清空', '拒绝', '拒絕', '再次', '再来', '预览', '預覽', '送至', '配送至'),
     ],
     // Says on most pages that another one follows.
-    onward: /^(?:continue|weiter|continuer|continuar|continua|doorgaan|ok|okay|yes|ja|next|下一步|次へ)$/,
+    onward: () => /^(?:continue|weiter|continuer|continuar|continua|doorgaan|ok|okay|yes|ja|next|下一步|次へ)$/,
     // What is paid with, or from, or to: a card or an account that is known already.
-    means: [
-      masked,
+    means: () => [
+      masked(),
       new RegExp("(?<![\\p{L}\\d])(?:[a-z]{2}\\d{2}(?: ?[a-z0-9]{4}){3,}|[a-z]{2}\\d{2}[ •*.…]+\\d{2,4}|\\d{2}-\\d{2}-\\d{2}|[\\w.]+@(?:upi|ok\\w+|ybl|paytm|ibl|axl))(?![\\p{L}\\d])", 'u'),
       word('ending (?:in|with)', 'ends? in', 'ending \\d{4}', 'card on file', 'saved card', 'stored card', 'default card', 'payment method', 'method of payment', 'pay(?:ing)? (?:with|from|using|via)', 'paid (?:with|from)', 'charge to', 'charged to', 'will be charged', 'be debited', 'debit(?:ed)? from', 'from (?:account|my|your)', 'apple pay', 'google pay', 'paypal', 'klarna', 'afterpay', 'direct debit', 'bank transfer', 'credit card', 'debit card', 'wallet balance', 'payee', 'beneficiary', 'sort code', 'routing number', 'account (?:number|no\\.?)', 'netbanking', 'upi', 'e-?transfer', 'gift card balance', 'billed to', 'auto-?pay', 'store credit', 'room charge', 'purchase order', 'invoice me', 'cash on delivery', 'on delivery', 'billing',
         'zahlungsart', 'zahlungsmittel', 'zahlungsmethode', 'zahlungsweise', 'zahlart', 'bezahlen? (?:mit|per)', 'zahlen mit', 'zahlung (?:per|mit|von)', 'lastschrift', 'sepa', 'kreditkarte', 'debitkarte', 'auf rechnung', 'nachnahme', 'vorkasse', 'endet auf', 'endend', 'hinterlegte[nrs]? \\p{L}+', 'abgebucht', 'belastet', 'belastungskonto', 'auftraggeberkonto', 'von konto', 'empfänger(?:in)?', 'zahlungsempfänger', 'kontonummer', 'iban', 'twint', 'postfinance', 'überweisung', 'abbuchung',
@@ -110,33 +122,33 @@
       piece('支払い?方法', '決済方法', 'お支払い', 'クレジットカード', '末尾', '下\\d桁', '引き?落', '出金口座', '振込元', '振込先', '受取人', '口座', '代金引換', 'コンビニ払', 'paypay', 'line pay', '残高払', '支付方式', '付款方式', '尾号', '尾號', '末四码', '信用卡', '储蓄卡', '银行卡', '微信支付', '支付宝', '花呗', '收款人', '收款方', '付款账户', '扣款', '扣款帳號', '轉出帳號', '轉入帳號', '转出账户', '货到付款', '貨到付款', '街口', '云闪付', '超商'),
     ],
     // From what it is taken, said as of something that is about to happen.
-    held: [
-      masked,
+    held: () => [
+      masked(),
       word('will be (?:charged|debited|billed|taken)', '(?:charge|debit|bill)(?:ed)? to', 'we(?: will|[\'’]ll) (?:charge|bill|debit)', 'you(?: will|[\'’]ll) be (?:charged|billed)', 'card on file', 'saved card', 'default card', 'from (?:your |my )?(?:wallet|balance|checking|savings|current account|account)', 'ending (?:in|with)?',
         '(?:wird|werden) (?:\\p{L}+ ){0,4}(?:abgebucht|belastet|eingezogen)', 'belastungskonto', 'von (?:ihrem|deinem) konto', '(?:sera|seront) (?:prélevée?s?|débitée?s?)', 'compte (?:à débiter|débité)', 'se (?:te |le )?(?:cargará|cobrará|debitará)n?', 'será (?:cobrado|debitado|cargado)', 'cuenta de (?:origen|cargo)', 'conta (?:de origem|de débito|a debitar)', 'cuenta a (?:debitar|cargar)', 'conto da addebitare', 'é debitad[oa]', '(?:verrà|verranno|sarà) addebitat[oai]', 'conto di addebito', '(?:wordt|worden) (?:\\p{L}+ ){0,4}afgeschreven', 'van (?:je|uw) rekening'),
       piece('引き?落とし', '出金口座', '末尾', '下\\d桁', '尾号', '尾號', '末四[码碼]', '扣款', '付款账户', '轉出帳'),
     ],
     // Nothing is paid now.
-    later: [
+    later: () => [
       word('pay (?:at|on) (?:the )?(?:property|hotel|arrival|check-?in|pick-?up|counter|desk|location|venue|collection|reception)', 'payment (?:at|on) (?:the )?(?:property|arrival|check-?in)', 'pay when you', 'no (?:payment|card|charge|prepayment|deposit) (?:is )?(?:needed|required|taken|today|now)', 'nothing to pay', '(?:won[\'’]t|will not|not) be charged', 'not charged', 'free of charge', 'no cost', 'no obligation',
         'zahlung (?:vor ort|im hotel|bei ankunft|bei abholung)', 'vor ort (?:be)?zahlen', '(?:keine|ohne) (?:zahlung|vorauszahlung|anzahlung)', 'kostenlos(?:e|er|es)?', 'unverbindlich(?:e|er|es)?', 'paiement sur place', 'payer? (?:sur place|à l[\'’](?:hôtel|arrivée|hébergement))', 'aucun (?:paiement|prélèvement|débit)', 'sans (?:engagement|frais)', 'gratuit(?:e|ement)?', 'pag[oa]r? (?:en el (?:hotel|alojamiento|local)|al llegar|a la llegada|no (?:hotel|local|alojamento)|na chegada)', 'sin (?:compromiso|coste|cargo)', 'sem (?:compromisso|custo|custos)', 'no se (?:te |le )?(?:cobrará|cargará)', 'pagamento in (?:struttura|hotel|loco)', 'paghi? (?:in struttura|all[\'’]arrivo|in loco)', 'senza (?:impegno|costi)', 'nessun (?:addebito|pagamento)', 'betal(?:en|ing) (?:ter plaatse|bij aankomst|in het hotel|bij de accommodatie)', 'vrijblijvend', 'geen (?:betaling|kosten|aanbetaling)'),
       piece('現地(?:払|決済|でのお支払)', '当日払', '現地精算', '無料', '到店(?:付|支付)', '现场(?:付款|支付)', '無需(?:付款|支付)', '无需(?:付款|支付)', '免费', '免費'),
     ],
     // Headings of pages that bring money back, or none at all.
-    back: [
+    back: () => [
       word('(?:daily |spending |card |transfer )?limits?', '\\p{L}*limiten?n?', 'límites?', 'limites?', 'limiti', 'limieten', 'settings', '\\p{L}*einstellungen', 'paramètres', 'ajustes', 'configurações', 'configuración', 'impostazioni', 'instellingen', 'approvals?', 'refunds?', 'returns?', 'cancel(?:lation| subscription| order| booking)?', 'reimbursements?', 'expenses?', 'claims?', 'request money', 'erstattung', 'rückgabe', 'rücksendung', 'retoure', 'storn(?:o|ierung|ieren)', 'kündigung', 'kündigen', 'spesen', 'auslagen', 'reisekosten(?:abrechnung)?', 'remboursement', 'retour', 'annulation', 'résiliation', 'note de frais', 'reembolso', 'devolu(?:ción|ção|ções|ciones)', 'cancela(?:ción|mento|r)', 'gastos', 'despesas', 'estorno', 'suspens[aãoió]+n?', 'pausa', 'rimborso', 'reso', 'resi', 'annullamento', 'disdetta', 'nota spese', 'terugbetaling', 'retour(?:neren)?', 'annulering', 'opzegging', 'opzeggen', 'declaratie'),
       piece('限度額', '限额', '限額', '設定', '设置', '返金', '返品', 'キャンセル', '解約', '経費', '退款', '退货', '退貨', '取消', '报销', '報銷'),
     ],
     // Leaves a question as it was.
-    leave: [
+    leave: () => [
       word('cancel', 'back', 'close', 'no', 'not now', 'no,? thanks?', 'later', 'edit', 'change', 'dismiss', 'skip', 'return', 'decline', 'details', 'terms', 'learn', 'view', 'abbrechen', 'zurück', 'schließen', 'nein', 'später', 'ändern', 'ablehnen', 'annuler', 'retour', 'fermer', 'non', 'plus tard', 'modifier', 'refuser', 'cancelar', 'volver', 'voltar', 'cerrar', 'fechar', 'não', 'más tarde', 'mais tarde', 'cambiar', 'alterar', 'editar', 'rechazar', 'recusar', 'annulla', 'indietro', 'chiudi', 'modifica', 'rifiuta', 'annuleren', 'terug', 'sluiten', 'nee', 'wijzigen', 'weigeren'),
       piece('キャンセル', '戻る', '閉じる', 'いいえ', '変更', '取消', '返回', '关闭', '關閉', '否', '修改', '变更', '拒绝', '拒絕'),
     ],
     // A part of what is to be paid.
-    part: /sub-?total|zwischensumme|sous-total/,
-    cart: [word('cart', 'basket', 'bag', 'warenkorb', 'panier', 'carrito', 'carrinho', 'cesta', 'carrello', 'winkelwagen', 'winkelmandje'), piece('カート', '购物车', '購物車')],
+    part: () => /sub-?total|zwischensumme|sous-total/,
+    cart: () => [word('cart', 'basket', 'bag', 'warenkorb', 'panier', 'carrito', 'carrinho', 'cesta', 'carrello', 'winkelwagen', 'winkelmandje'), piece('カート', '购物车', '購物車')],
     // Headings of pages that speak of money and take none.
-    aside: [
+    aside: () => [
       word('refunds?', 'returns?', 'cancel(?:lation)?', 'history', 'statements?', 'invoices', 'rechnungen', 'factures', 'facturas', 'faturas', 'fatture', 'facturen', 'activity', 'transactions', 'past orders', 'orders', 'quotes?', 'estimate', 'calculator', 'budget', 'expenses?', 'reimbursement', 'claims?', 'request money', 'invoices', 'receipts?', 'thank you', 'thanks', 'confirmed', 'success(?:ful)?', 'log ?in', 'sign ?in', 'settings', 'profile', 'payment methods', 'saved cards', 'tracking', 'track', 'alerts?', 'comparison', 'compare', 'pricing', 'timesheet', 'payslip', 'leave', 'spending', 'dispute',
         'erstattung', 'rückgabe', 'rücksendung', 'storn(?:o|ierung|ieren)', 'kündigung', 'verlauf', 'kontoauszug', 'umsätze', 'bestellungen', 'angebot', 'rechner', 'haushaltsbuch', 'reisekosten(?:abrechnung)?', 'spesen', 'auslagen', 'danke', 'vielen dank', 'bestätigt', 'anmelden', 'einstellungen', 'zahlungsarten', 'vergleich', 'tarife', 'sendungsverfolgung', 'beleg',
         'remboursement', 'retour', 'annulation', 'historique', 'relevé', 'opérations', 'mes commandes', 'devis', 'simulateur', 'note de frais', 'merci', 'confirmée?', 'connexion', 'paramètres', 'comparateur', 'tarifs', 'suivi',
@@ -146,18 +158,18 @@
       piece('返金', '返品', 'キャンセル', '解約', '履歴', '明細', '見積', '経費', 'ありがとう', '完了', 'ログイン', '比較', '料金プラン', '追跡', '退款', '退货', '退貨', '取消', '记录', '紀錄', '账单明细', '报销', '報銷', '报价', '計算', '感谢', '感謝', '成功', '登录', '登入', '物流'),
     ],
     // A sum with one of these beside it is what is to be paid.
-    total: [
+    total: () => [
       word('total', 'totals', 'amount', 'amount due', 'due', 'you pay', 'you[\'’]ll pay', 'to pay', 'payable', 'grand total', 'charged', 'you (?:will )?(?:be )?charged', 'you(?: are|[\'’]re) (?:giving|paying|sending|donating|transferring)', 'your (?:donation|gift|contribution|pledge)', 'fare', 'parking fee', 'payment', 'price to pay', 'balance due', 'your (?:max(?:imum)? )?bid', 'bid amount', 'you owe', 'owed', '(?:your|patient) (?:responsibility|share|portion)',
         '(?:brutto|kauf|auftrags|bestell|rechnungs|schluss|spenden|beitrags|forderungs)(?:betrag|summe|preis|wert)', 'offene forderung', 'nachzahlung', 'gesamtsumme', 'gesamtbetrag', 'gesamtpreis', 'gesamt', 'summe', 'endbetrag', 'endsumme', 'zahlbetrag', 'rechnungsbetrag', 'zu (?:be)?zahlen', 'betrag', 'fällig', 'insgesamt', 'fahrpreis', 'parkgebühr', '(?:ihre|deine) spende', '(?:heute|jetzt) (?:abgebucht|belastet|berechnet)', 'wird (?:abgebucht|belastet)',
         'montant', 'à régler', 'reste à charge', 'à (?:votre|ma) charge', 'a (?:tu|su|seu|teu) cargo', 'a (?:tuo|suo) carico', 'netto a pagare', 'eigen bijdrage', 'factuurbedrag', 'à payer', 'net à payer', 'total ttc', 'somme', '(?:prélevé|débité|facturé)e?s? (?:aujourd[\'’]hui|maintenant|immédiatement)', 'sera (?:prélevé|débité)e?', 'votre don', 'prix de la course', '(?:tu|su) (?:donativo|donación|aportación)', '(?:cobrado|cargado|debitado) (?:hoy|hoje)', 'se (?:te |le )?(?:cobrará|cargará)[n]?', 'será (?:cobrado|debitado)', '(?:sua|tua) doação', 'addebitat[oa] (?:oggi|ora)', '(?:verrà|sarà) addebitat[oa]', 'la tua donazione', 'prezzo della corsa', '(?:vandaag|nu) afgeschreven', 'wordt afgeschreven', '(?:je|jouw|uw) (?:donatie|gift)', 'ritprijs', 'importe', 'monto', 'a pagar', 'cantidad', 'valor', 'montante', 'quantia', 'totale', 'importo', 'da pagare', 'totaal', 'totaalbedrag', 'bedrag', 'te betalen', 'te voldoen'),
       piece('合計', '総額', '請求額', '請求金額', '支払額', '支払い?金額', 'お支払い?(?:総額|合計)', '振込金額', '送金額', '納付(?:金)?額', '納税額', '自己負担額', '应缴', '待支付', '待付款', '自付', '应付', '實付', '实付', '总计', '合计', '總計', '總額', '总额', '总金额', '總金額', '金额', '金額', '需付', '共计', '運賃', '车费', '車資'),
     ],
     // What a page that takes money speaks of.
-    about: [
+    about: () => [
       word('payment method', '(?:visa|mastercard|master card|maestro|amex|american express|discover|carte|karte|tarjeta|cartão|carta|kaart|card)[ .·•*…x–-]*\\d{4}', 'pay with', 'paying with', 'card ending', 'ending in', 'will be charged', 'be charged', 'you authori[sz]e', 'i authori[sz]e', 'authori[sz]e this', 'withdrawal', 'direct debit', 'billing address', 'billed', 'pay to', 'payee', 'recipient', 'due today', 'amount due', 'checkout', 'from account', 'debit card', 'credit card', 'bank account', 'sort code', 'iban', 'review and sign', 'payment', 'security code', 'network fee', 'gas fee', 'saved card', 'on file', 'auto-?pay', 'transfer fee', 'card number',
         'zahlungsart', 'zahlungsmethode', 'zahlungsweise', 'lastschrift', 'kreditkarte', 'empfänger', 'überweisung', 'abgebucht', 'kasse', 'zahlung', 'auftraggeber', 'moyen de paiement', 'mode de paiement', 'carte bancaire', 'bénéficiaire', 'virement', 'prélevé', 'prélèvement', 'paiement', 'método de pago', 'forma de pago', 'tarjeta', 'destinatario', 'beneficiario', 'transferencia', 'pago', 'forma de pagamento', 'cartão', 'beneficiário', 'pagamento', 'destinatário', 'metodo di pagamento', 'carta di credito', 'bonifico', 'addebito', 'betaalmethode', 'betaalwijze', 'creditcard', 'begunstigde', 'afgeschreven', 'betaling', 'ontvanger', 'overboeking'),
       piece('支払い?方法', '決済', '微信支付', '支付宝', '网银', 'クレジットカード', 'お支払い', '振込先', '注文内容', '支付方式', '付款方式', '银行卡', '信用卡', '收款', '扣款', '确认订单', '付款'),
     ],
-    cardField: /card.?(?:number|no\b|num)|cardnumber|cc-?num|\bcvc\b|\bcvv\b|\bcsc\b|security.?code|kartennummer|pr[üu]fziffer|num[ée]ro.{0,4}carte|cryptogramme|n[úu]mero.{0,4}(?:tarjeta|cart[ãa]o)|numero.{0,4}carta|kaartnummer|カード番号|卡号|卡號|^iban$/i,
-  }
+    cardField: () => /card.?(?:number|no\b|num)|cardnumber|cc-?num|\bcvc\b|\bcvv\b|\bcsc\b|security.?code|kartennummer|pr[üu]fziffer|num[ée]ro.{0,4}carte|cryptogramme|n[úu]mero.{0,4}(?:tarjeta|cart[ãa]o)|numero.{0,4}carta|kaartnummer|カード番号|卡号|卡號|^iban$/i,
+  })
 })(globalThis.tapin ??= {})

@@ -44,7 +44,7 @@
     if (gate.spent && e.type !== 'submit') return e.isTrusted ? stop(e) : undefined
     if (['keypress', 'keyup', 'mouseup', 'pointerup', 'touchend'].includes(e.type)) return
     let it
-    try { it = verdict(e) } catch { it = null }
+    try { it = verdict(e) } catch { it = { pays: true, label: '', why: ['it could not be judged'], mark: '' } }
     if (!it?.pays) return
     // A press changes how a button looks, and may change its words for the
     // release; what was permitted at the press is permitted to its end.
