@@ -158,7 +158,7 @@ type dialect struct {
 type mcpPeer struct {
 	dialect
 	*mcpClient
-	refs string
+	refs map[string]string // the handles of elements, by their selectors
 }
 
 func (p *mcpPeer) name() string { return p.label }
@@ -178,9 +178,16 @@ func (p *mcpPeer) open(_ context.Context, a action, url string) error {
 	if p.ref == nil || a.Selector == "" {
 		return nil
 	}
-	var err error
-	p.refs, err = p.ref(p.mcpClient, a)
-	return err
+	p.refs = map[string]string{}
+	for n := range 2 {
+		turn := a.turn(n)
+		ref, err := p.ref(p.mcpClient, turn)
+		if err != nil {
+			return err
+		}
+		p.refs[turn.Selector] = ref
+	}
+	return nil
 }
 
 func (p *mcpPeer) says(context.Context) (string, error) {
@@ -189,7 +196,7 @@ func (p *mcpPeer) says(context.Context) (string, error) {
 }
 
 func (p *mcpPeer) do(_ context.Context, a action, url, value string) (time.Duration, error) {
-	tool, arguments := p.call(a, url, value, p.refs)
+	tool, arguments := p.call(a, url, value, p.refs[a.Selector])
 	began := time.Now()
 	raw, err := p.ask("tools/call", map[string]any{"name": tool, "arguments": arguments})
 	if err == nil && p.looks && (a.Kind == navigate || a.Kind == click || a.Kind == fill) {

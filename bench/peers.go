@@ -185,7 +185,7 @@ func devToolsRef(c *mcpClient, a action) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := map[string]string{"#go": `button "Continue"`, "#f0": `textbox "First name"`, "#two": `link "Two"`}[a.Selector]
+	name := map[string]string{"#go": `button "Continue"`, "#f0": `textbox "First name"`, "#one": `link "One"`, "#two": `link "Two"`}[a.Selector]
 	found := regexp.MustCompile(`uid=(\S+) ` + regexp.QuoteMeta(name)).FindStringSubmatch(said)
 	if found == nil {
 		return "", fmt.Errorf("the snapshot has no %s: %.300s", name, said)

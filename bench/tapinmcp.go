@@ -40,7 +40,7 @@ func tapinTool(a action, url, value, _ string) (string, map[string]any) {
 	case click:
 		return "browser_click", map[string]any{"target": a.Selector}
 	case fill:
-		return "browser_type", map[string]any{"target": a.Selector, "text": value}
+		return "browser_fill_form", map[string]any{"fields": []any{map[string]any{"target": a.Selector, "value": value}}}
 	case snapshot:
 		return "browser_snapshot", map[string]any{"max_chars": 200_000}
 	}

@@ -295,6 +295,8 @@ type SnapshotQuery struct {
 	MaxChars    int  `json:"max_chars,omitempty" min:"100" max:"1000000" doc:"Where to cut; what is in view comes first."`
 	Interactive bool `json:"interactive,omitempty" doc:"Only what can be acted on."`
 	Offset      *int `json:"offset,omitempty" min:"0" doc:"The line to go on from, counted from 1; 0 is all of it, what is in view first. With it, whatever is left out names its own offset."`
+	StirMS      int  `json:"stir_ms,omitempty" min:"0" max:"10000" doc:"Wait so long, at most, for something on the page to change."`
+	StillMS     int  `json:"still_ms,omitempty" min:"0" max:"10000" doc:"Wait so long, at most, until the page has stood still for a moment."`
 }
 
 // SnapshotAnswer is the page as an outline with refs.

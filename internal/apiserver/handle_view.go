@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"time"
+
 	"tapin/internal/api"
 	"tapin/internal/page"
 	"tapin/internal/session"
@@ -11,7 +13,10 @@ func (s *Server) snapshot(c *call, q *api.SnapshotQuery) (*api.SnapshotAnswer, e
 	if err != nil {
 		return nil, err
 	}
-	outline, err := on.Snapshot(c.r.Context(), page.SnapshotOptions{MaxChars: q.MaxChars, Interactive: q.Interactive, Offset: q.Offset})
+	outline, err := on.Snapshot(c.r.Context(), page.SnapshotOptions{
+		MaxChars: q.MaxChars, Interactive: q.Interactive, Offset: q.Offset,
+		Stir: time.Duration(q.StirMS) * time.Millisecond, Still: time.Duration(q.StillMS) * time.Millisecond,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ const (
 	changeChars  = 4_000     // of what an action has changed
 	wholeChars   = 1_000_000 // of what is compared, the most that the sidecar gives
 
-	settleStep   = 30 * time.Millisecond  // two looks so far apart that agree; longer where nothing happens
 	settleWithin = time.Second            // a page that goes on changing is told as it is then
 	stirWithin   = 400 * time.Millisecond // one that does nothing is believed after this
 )
@@ -119,26 +118,33 @@ func (c *call) prepare(ctx context.Context, id string) {
 	if !c.seen.forgetful {
 		return
 	}
-	if now, err := c.outline(ctx, id); err == nil {
+	if now, err := c.outline(ctx, id, 0, 0); err == nil {
 		c.seen.note(now.SessionID, c.sight(ctx, now))
 	}
 }
 
-func (c *call) outline(ctx context.Context, id string) (*api.SnapshotAnswer, error) {
+// outline is all of the page, once it has changed or stood still, if that is
+// waited for.
+func (c *call) outline(ctx context.Context, id string, stir, still time.Duration) (*api.SnapshotAnswer, error) {
 	return ask(ctx, c.line, func(client *api.Client) (*api.SnapshotAnswer, error) {
-		return client.Snapshot(ctx, id, api.SnapshotQuery{MaxChars: wholeChars})
+		return client.Snapshot(ctx, id, api.SnapshotQuery{MaxChars: wholeChars, StirMS: int(stir.Milliseconds()), StillMS: int(still.Milliseconds())})
 	})
 }
 
 func (c *call) sight(ctx context.Context, now *api.SnapshotAnswer) sight {
-	s := sight{url: now.URL, outline: now.Snapshot}
-	tabs, err := ask(ctx, c.line, func(client *api.Client) (*api.TabsAnswer, error) { return client.Tabs(ctx, now.SessionID) })
-	if err == nil {
-		for _, t := range tabs.Tabs {
-			s.tabs = append(s.tabs, t.TabID)
-		}
+	return sight{url: now.URL, outline: now.Snapshot, tabs: c.tabs(ctx, now.SessionID)}
+}
+
+func (c *call) tabs(ctx context.Context, id string) []string {
+	tabs, err := ask(ctx, c.line, func(client *api.Client) (*api.TabsAnswer, error) { return client.Tabs(ctx, id) })
+	if err != nil {
+		return nil
 	}
-	return s
+	var ids []string
+	for _, t := range tabs.Tabs {
+		ids = append(ids, t.TabID)
+	}
+	return ids
 }
 
 // observe tells what has become of the page after an action, so that the agent
@@ -156,14 +162,18 @@ func (c *call) observe(ctx context.Context, id string, p api.Page, asks []api.Qu
 		v.words = asked(asks[0])
 	}
 	before, known := c.seen.last(id)
-	now, err := c.settled(ctx, id, before, known)
+	var tabs []string
+	var asked sync.WaitGroup
+	asked.Go(func() { tabs = c.tabs(ctx, id) })
+	now, err := c.settled(ctx, id, before, known, known && p.URL != before.url)
+	asked.Wait()
 	if err != nil {
 		v.Kind = "unread"
 		v.words = sentence(v.words, fmt.Sprintf("What the page shows now could not be read (%s).", fault.Of(err).Code))
 		return v.put(extra, "")
 	}
 	v.URL, v.Title = plain(now.URL, maxURL), plain(now.Title, maxTitle)
-	after := c.sight(ctx, now)
+	after := sight{url: now.URL, outline: now.Snapshot, tabs: tabs}
 	c.seen.note(now.SessionID, after)
 	if known {
 		for _, tab := range after.tabs {
@@ -200,37 +210,32 @@ func (v *pageView) changes(before sight, now *api.SnapshotAnswer) (body string, 
 // long as is worth waiting: what an action sets off comes a moment after it. A
 // change within the page that stands for itself is the answer; where the page has
 // moved on, only took something away or says that it is at work, there is more to come.
-func (c *call) settled(ctx context.Context, id string, before sight, known bool) (*api.SnapshotAnswer, error) {
-	began, step := time.Now(), settleStep
-	last, err := c.outline(ctx, id)
-	if err != nil {
-		return nil, err
+func (c *call) settled(ctx context.Context, id string, before sight, known, moved bool) (*api.SnapshotAnswer, error) {
+	if !known || moved {
+		return c.outline(ctx, id, 0, settleWithin)
 	}
-	for time.Since(began) < settleWithin {
-		diff := compare(before.outline, last.Snapshot)
-		stirred := !known || !diff.none()
-		if known && last.URL == before.url && diff.tells() || !stirred && time.Since(began) >= stirWithin {
+	began := time.Now()
+	last, err := c.outline(ctx, id, 0, 0)
+	for err == nil {
+		diff, spent := compare(before.outline, last.Snapshot), time.Since(began)
+		stir := time.Duration(0)
+		if diff.none() && last.URL == before.url {
+			stir = stirWithin - spent
+		}
+		if last.URL == before.url && diff.tells() || spent >= settleWithin || diff.none() && stir <= 0 {
 			break
 		}
-		select {
-		case <-time.After(step):
-		case <-ctx.Done():
-			return last, nil
-		}
-		now, err := c.outline(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if !stirred {
-			step = min(2*step, 100*time.Millisecond)
+		var now *api.SnapshotAnswer
+		if now, err = c.outline(ctx, id, stir, settleWithin-spent); err != nil {
+			break
 		}
 		still := now.Snapshot == last.Snapshot && now.URL == last.URL
 		last = now
-		if still && stirred {
+		if still && !diff.none() {
 			break
 		}
 	}
-	return last, nil
+	return last, err
 }
 
 // fill puts the outline into the view, cut to its most important part.

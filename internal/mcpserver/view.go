@@ -168,7 +168,7 @@ func (c *call) pass(ctx context.Context, in *waitIn) (string, *shown, error) {
 	case <-ctx.Done():
 		return "", nil, ctx.Err()
 	}
-	now, err := c.outline(ctx, in.SessionID)
+	now, err := c.outline(ctx, in.SessionID, 0, 0)
 	if err != nil {
 		return "", nil, err
 	}
@@ -193,7 +193,7 @@ func snapshot(ctx context.Context, c *call, in *snapshotIn) (string, *shown, err
 	if in.Interactive {
 		return c.interactive(ctx, in)
 	}
-	now, err := c.outline(ctx, in.SessionID)
+	now, err := c.outline(ctx, in.SessionID, 0, 0)
 	if err != nil {
 		return "", nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"tapin/internal/fault"
@@ -28,6 +29,9 @@ type SnapshotOptions struct {
 	// document; lines count from 1, and 0 is all of it, what is in view first.
 	// Whoever gives it is told the offset of whatever is left out.
 	Offset *int
+	// Stir is how long to wait for something on the page to change, and Still how
+	// long then, at most, until it has stood still for a moment; 0 waits for neither.
+	Stir, Still time.Duration
 }
 
 // Snapshot is the page in words. Each line is what something is, its state, its
@@ -70,6 +74,7 @@ func (t *Tab) Snapshot(ctx context.Context, o SnapshotOptions) (Snapshot, error)
 	if o.MaxChars < leastChars {
 		return Snapshot{}, fault.New(fault.InvalidRequest, "take a snapshot", "%d characters are too few; %d is the least", o.MaxChars, leastChars)
 	}
+	t.settle(ctx, o.Stir, o.Still)
 	var shot Snapshot
 	err := t.reading(ctx, "take a snapshot", func(ctx context.Context) error {
 		done, err := t.refs.take(ctx)
@@ -101,6 +106,18 @@ func (t *Tab) Snapshot(ctx context.Context, o SnapshotOptions) (Snapshot, error)
 		return nil
 	})
 	return shot, err
+}
+
+// settle waits for the page to have come to rest. One that cannot be asked is
+// looked at as it is.
+func (t *Tab) settle(ctx context.Context, stir, still time.Duration) {
+	if stir <= 0 && still <= 0 || t.hasCrashed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, stir+still)
+	defer cancel()
+	args := map[string]int64{"stir": max(0, stir.Milliseconds()), "still": max(1, still.Milliseconds())}
+	_ = t.unlessDialog(ctx, func(ctx context.Context) error { return t.callMain(ctx, "settle", args, nil) })
 }
 
 // reading runs fn, which changes nothing, until it succeeds on a document that

@@ -4,6 +4,7 @@
 (tapin => {
   if (tapin.atRest) return
 
+  const EVERYTHING = { subtree: true, childList: true, attributes: true, characterData: true }
   const QUIET = 60 // ms: a few frames
   let since = null // when we began to see nothing; null while we do not look
 
@@ -17,12 +18,32 @@
   }
   const observer = new MutationObserver(stir)
   const look = () => {
-    observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true })
+    observer.observe(document, EVERYTHING)
     since = performance.now()
   }
   look()
   for (const type of ['scroll', 'load']) document.addEventListener(type, stir, { capture: true, passive: true })
   addEventListener('resize', stir)
+
+  const MOMENT = 30 // ms
+
+  // settle waits until something in the document changes, at most stir, and then
+  // until nothing has for a moment, at most still. A page without a script does
+  // nothing by itself.
+  tapin.settle = ({ stir, still }) => new Promise(done => {
+    if (!stir && !document.scripts.length) return done()
+    let calm
+    const end = () => { watch.disconnect(); clearTimeout(calm); clearTimeout(over); done() }
+    let over = setTimeout(end, stir || still)
+    const changed = () => {
+      if (!calm) { clearTimeout(over); over = setTimeout(end, still) }
+      clearTimeout(calm)
+      calm = setTimeout(end, MOMENT)
+    }
+    const watch = new MutationObserver(changed)
+    watch.observe(document, EVERYTHING)
+    if (!stir) changed()
+  })
 
   // atRest is only said of what we can see all around: what changes in a shadow
   // root is seen by nobody outside of it.
