@@ -47,7 +47,8 @@ func (r *report) describe(ctx context.Context, b *bench) {
 	r.Machine = fmt.Sprintf("%s/%s, %d cores%s%s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), memory())
 	tell := func(name, command string, args ...string) {
 		if out, err := exec.CommandContext(ctx, command, args...).Output(); err == nil { //nolint:gosec // the programs to measure
-			r.Versions[name] = strings.TrimSpace(string(out))
+			said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+			r.Versions[name] = strings.TrimSpace(said[strings.IndexByte(said, ' ')+1:]) // after its own name
 		}
 	}
 	tell("chromium", b.chromium, "--version")

@@ -28,7 +28,7 @@ type mind struct {
 
 var (
 	refOf = regexp.MustCompile(`\[((?:f\d+)?e\d+)\] ([a-z]+)(?: [a-z ]+)?(?:: ([^|{]*))?`)
-	told  = regexp.MustCompile(`(?s)<page [0-9a-f]{16}>\n(.*)\n</page [0-9a-f]{16}>`)
+	told  = regexp.MustCompile(`(?s)<page [0-9]{12}>\n(.*)\n</page [0-9]{12}>`)
 )
 
 // hear takes an answer in.

@@ -67,7 +67,7 @@ func hostileSite(t *testing.T) *httptest.Server {
 	return s
 }
 
-var opening = regexp.MustCompile(`<page ([0-9a-f]{16})>\n`)
+var opening = regexp.MustCompile(`<page ([0-9]{12})>\n`)
 
 // unfenced is what is left of a text without what stands between marks.
 func unfenced(t *testing.T, text string) string {
