@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -180,7 +181,7 @@ type snapshotIn struct {
 	Diff        bool `json:"diff,omitempty" doc:"Only what changed since your last look."`
 	Offset      int  `json:"offset,omitempty" min:"0" doc:"Read on from this line, as a gap names it."`
 	MaxChars    int  `json:"max_chars,omitempty" min:"200" max:"200000" default:"20000"`
-	Interactive bool `json:"interactive,omitempty" doc:"Only what can be acted on."`
+	Interactive bool `json:"interactive,omitempty" doc:"Only what can be acted on: a line begins with its ref."`
 	session
 }
 
@@ -221,8 +222,12 @@ func (c *call) interactive(ctx context.Context, in *snapshotIn) (string, *shown,
 		return "", nil, err
 	}
 	v := &pageView{URL: plain(now.URL, maxURL), Title: plain(now.Title, maxTitle), Kind: "snapshot", Truncated: now.Truncated}
-	return "", &shown{now.SessionID, v.put(nil, now.Snapshot)}, nil
+	return "", &shown{now.SessionID, v.put(nil, bracketed.ReplaceAllString(now.Snapshot, "$1 "))}, nil
 }
+
+// bracketed is the ref that a line begins with. Where every line has one it is
+// known without its brackets.
+var bracketed = regexp.MustCompile(`(?m)^\[(\w+)\] `)
 
 type photoIn struct {
 	element

@@ -17,12 +17,32 @@
     setTimeout(look, QUIET)
   }
   const observer = new MutationObserver(stir)
+
+  // It only counts from the next frame on: a busy browser may draw none for long,
+  // and then what moves seems to rest.
   const look = () => {
     observer.observe(document, EVERYTHING)
-    since = performance.now()
+    since = Infinity
+    requestAnimationFrame(() => { if (since === Infinity) since = performance.now() })
+    follow()
+  }
+
+  // An animation is over when a frame has shown its end; its clock says so before.
+  // What never ends is not followed: it is at work for as long as it is there.
+  let moving = false
+  const running = () => document.getAnimations().filter(a => a.playState === 'running')
+  const ends = a => (a.effect?.getComputedTiming().endTime ?? Infinity) < Infinity
+  const follow = () => {
+    if (moving || !running().some(ends)) return
+    moving = true
+    requestAnimationFrame(() => {
+      moving = false
+      if (since !== null) since = performance.now()
+      follow()
+    })
   }
   look()
-  for (const type of ['scroll', 'load']) document.addEventListener(type, stir, { capture: true, passive: true })
+  for (const type of ['scroll', 'load', 'animationstart', 'transitionrun']) document.addEventListener(type, stir, { capture: true, passive: true })
   addEventListener('resize', stir)
 
   const MOMENT = 30 // ms
@@ -49,6 +69,7 @@
   // root is seen by nobody outside of it.
   tapin.atRest = () => {
     if (observer.takeRecords().length) stir()
-    return since !== null && performance.now() - since >= QUIET && tapin.roots().length === 1 && !document.getAnimations().some(a => a.playState === 'running')
+    follow()
+    return since !== null && !moving && performance.now() - since >= QUIET && tapin.roots().length === 1 && !running().length
   }
 })(globalThis.tapin ??= {})
