@@ -332,6 +332,21 @@ func TestANewcomerTakesThePlaceOfAnIdleStranger(t *testing.T) {
 	}
 }
 
+// Clients open connections in reserve.
+func TestShutdownDoesNotWaitForThoseWhoHaveSaidNothing(t *testing.T) {
+	t.Parallel()
+	f := serve(t, nil)
+	conn := dial(t, f.host)
+	defer func() { _ = conn.Close() }()
+	if _, err := f.agent.Health(t.Context()); err != nil { // by now it is accepted
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := f.Shutdown(t.Context()); err != nil || time.Since(began) > 3*time.Second {
+		t.Errorf("shutdown took %s: %v", time.Since(began), err)
+	}
+}
+
 func TestShutdownLetsCallsEndAndThenCutsThemOff(t *testing.T) {
 	t.Parallel()
 	f := serve(t, nil)

@@ -189,7 +189,8 @@ func (s *Server) AllowHost(name string) (forget func()) { return s.names.Allow(n
 func (s *Server) Handler() http.Handler { return s }
 
 func (s *Server) httpServer() *http.Server {
-	return &http.Server{
+	var waiting unspoken
+	server := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       time.Minute,
@@ -198,7 +199,10 @@ func (s *Server) httpServer() *http.Server {
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, visitorKey{}, c)
 		},
+		ConnState: waiting.note,
 	}
+	server.RegisterOnShutdown(waiting.close)
+	return server
 }
 
 // Serve answers on the listener until Shutdown, and then returns nil.
