@@ -132,19 +132,14 @@ func (c *call) outline(ctx context.Context, id string, stir, still time.Duration
 }
 
 func (c *call) sight(ctx context.Context, now *api.SnapshotAnswer) sight {
-	return sight{url: now.URL, outline: now.Snapshot, tabs: c.tabs(ctx, now.SessionID)}
-}
-
-func (c *call) tabs(ctx context.Context, id string) []string {
-	tabs, err := ask(ctx, c.line, func(client *api.Client) (*api.TabsAnswer, error) { return client.Tabs(ctx, id) })
-	if err != nil {
-		return nil
+	s := sight{url: now.URL, outline: now.Snapshot}
+	tabs, err := ask(ctx, c.line, func(client *api.Client) (*api.TabsAnswer, error) { return client.Tabs(ctx, now.SessionID) })
+	if err == nil {
+		for _, t := range tabs.Tabs {
+			s.tabs = append(s.tabs, t.TabID)
+		}
 	}
-	var ids []string
-	for _, t := range tabs.Tabs {
-		ids = append(ids, t.TabID)
-	}
-	return ids
+	return s
 }
 
 // observe tells what has become of the page after an action, so that the agent
@@ -162,18 +157,14 @@ func (c *call) observe(ctx context.Context, id string, p api.Page, asks []api.Qu
 		v.words = asked(asks[0])
 	}
 	before, known := c.seen.last(id)
-	var tabs []string
-	var asked sync.WaitGroup
-	asked.Go(func() { tabs = c.tabs(ctx, id) })
 	now, err := c.settled(ctx, id, before, known, known && p.URL != before.url)
-	asked.Wait()
 	if err != nil {
 		v.Kind = "unread"
 		v.words = sentence(v.words, fmt.Sprintf("What the page shows now could not be read (%s).", fault.Of(err).Code))
 		return v.put(extra, "")
 	}
 	v.URL, v.Title = plain(now.URL, maxURL), plain(now.Title, maxTitle)
-	after := sight{url: now.URL, outline: now.Snapshot, tabs: tabs}
+	after := c.sight(ctx, now) // now, as a tab may have opened while the page settled
 	c.seen.note(now.SessionID, after)
 	if known {
 		for _, tab := range after.tabs {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/fetch"
@@ -67,6 +68,8 @@ func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 	cdp.Listen(s, cdppage.LifecycleEvent, t.life.event)
 	cdp.Listen(s, cdppage.FrameNavigated, t.life.navigated)
 	cdp.Listen(s, cdppage.NavigatedWithinDocument, t.life.moved)
+	cdp.Listen(s, cdppage.FrameNavigated, func(cdppage.EventFrameNavigated) { t.tabs.moved.Store(time.Now().UnixMicro()) })
+	cdp.Listen(s, cdppage.NavigatedWithinDocument, func(cdppage.EventNavigatedWithinDocument) { t.tabs.moved.Store(time.Now().UnixMicro()) })
 	cdp.Listen(s, cdppage.JavascriptDialogOpening, func(e cdppage.EventJavascriptDialogOpening) {
 		if tabs.unattended {
 			// Whoever leaves a page unread also leaves it when it asks to stay.

@@ -89,6 +89,7 @@ type Tabs struct {
 	state      stateDesk
 	changes    news         // of what Glances tell
 	refreshed  atomic.Int64 // when the browser was last asked beside an action
+	moved      atomic.Int64 // when a page last went elsewhere, or a tab came
 
 	mu      sync.Mutex
 	stack   []*Tab              // the last one is in front
@@ -181,14 +182,15 @@ func (t *Tabs) dress(ctx context.Context) error {
 // Refresh asks the browser itself what its tabs show now; no page needs to
 // answer for that, so it works under dialogs and with hung pages too.
 func (t *Tabs) Refresh(ctx context.Context) error {
-	if time.Since(time.UnixMicro(t.refreshed.Load())) < justNow {
+	if asked := t.refreshed.Load(); asked > t.moved.Load() && time.Since(time.UnixMicro(asked)) < justNow {
 		return nil
 	}
 	return t.refresh(ctx)
 }
 
 // justNow is how old an answer may be that was asked for with an action's last
-// question to its page: both are over at about the same time.
+// question to its page: both are over at about the same time. Whatever went
+// elsewhere since then is asked about again.
 const justNow = 15 * time.Millisecond
 
 // refreshBeside refreshes while fn asks the page; whoever asks right after it has

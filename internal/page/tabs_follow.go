@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/inspector"
@@ -105,6 +106,7 @@ func (t *Tabs) attached(e target.EventAttachedToTarget) {
 	t.came++
 	tab.number, tab.known = t.came, known
 	t.stack = append(t.stack, tab)
+	t.moved.Store(time.Now().UnixMicro())
 	t.mu.Unlock()
 	t.follow(tab, s)
 	t.unstick(tab)

@@ -38,8 +38,8 @@ var (
 // inCore are the functions of the first part.
 var inCore = map[string]bool{"here": true, "agent": true, "refusal": true}
 
-// unasked is how long a new document is left alone before it gets the rest of
-// itself: an agent thinks longer, and finds it there.
+// unasked is how long a new document is left alone before it gets the rest
+// without being asked anything: an agent thinks longer, and finds it there.
 const unasked = 200 * time.Millisecond
 
 //go:embed engine/*.js
