@@ -115,6 +115,30 @@ func TestANumberIsNeverGivenTwice(t *testing.T) {
 	}
 }
 
+// A new process gives the worlds of its documents the same numbers again.
+func TestAWorldIsEquippedInItsOwnDocumentOnly(t *testing.T) {
+	t.Parallel()
+	f := &frames{main: "main", all: map[proto.FrameID]*frame{}}
+	enter := func() frame {
+		of, _ := f.get("main")
+		asked, _ := f.entering(of)
+		f.entered(of, asked, 7)
+		of, _ = f.get("main")
+		return of
+	}
+	f.put("main", "", nil)
+	before := enter()
+	f.put("main", "", nil)
+	f.equipped(before, before.world) // the engine was on its way when the page moved on
+	if after := enter(); before.world != 7 || after.world != 7 || f.isEquipped(after) {
+		t.Error("what was sent to the document before counts as sent to this one")
+	}
+	f.equipped(enter(), 7)
+	if !f.isEquipped(enter()) || f.isEquipped(before) {
+		t.Error("a document that has the engine is not told from one that is gone")
+	}
+}
+
 func FuzzParseRef(f *testing.F) {
 	for _, ref := range []string{"e1", "f2e7", "[e12]", "f1e1", "fe", "e-1", "e", "", "f99999999999999999999e1", "e1e2"} {
 		f.Add(ref)

@@ -18,16 +18,18 @@ import (
 type frames struct {
 	main proto.FrameID
 
-	mu      sync.Mutex
-	all     map[proto.FrameID]*frame
-	born    int
-	changed news // a document came or went
+	mu        sync.Mutex
+	all       map[proto.FrameID]*frame
+	born      int
+	documents int
+	changed   news // a document came or went
 }
 
 // frame is one document. It is a value: what it says was so when it was asked.
 type frame struct {
 	id, parent proto.FrameID
 	session    *cdp.Session
+	document   int                        // counts the documents of a tab: a new process gives worlds the same numbers again
 	world      runtime.ExecutionContextID // ours in it; 0 means not asked for yet
 	has        runtime.ExecutionContextID // the world of ours that has all of the engine
 	order      int
@@ -58,15 +60,16 @@ func (f *frames) put(id, parent proto.FrameID, s *cdp.Session) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changed.tell()
+	f.documents++
 	if old := f.all[id]; old != nil {
 		if parent == "" {
 			parent = old.parent
 		}
-		f.all[id] = &frame{id: id, parent: parent, session: s, order: old.order}
+		f.all[id] = &frame{id: id, parent: parent, session: s, document: f.documents, order: old.order}
 		return
 	}
 	f.born++
-	f.all[id] = &frame{id: id, parent: parent, session: s, order: f.born}
+	f.all[id] = &frame{id: id, parent: parent, session: s, document: f.documents, order: f.born}
 }
 
 // remove forgets a frame and everything in it, if that session still has it.
@@ -128,20 +131,29 @@ func (f *frames) get(id proto.FrameID) (frame, bool) {
 	return *known, true
 }
 
+// still is what is known of a document, or nil where it is gone. The caller holds
+// the lock.
+func (f *frames) still(of frame) *frame {
+	if known := f.all[of.id]; known != nil && known.document == of.document {
+		return known
+	}
+	return nil
+}
+
 // isEquipped reports whether our world in a document has all of the engine.
 func (f *frames) isEquipped(of frame) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	known := f.all[of.id]
-	return known != nil && known.session == of.session && known.has == of.world
+	known := f.still(of)
+	return known != nil && known.has == of.world
 }
 
-// equipped notes that it has.
-func (f *frames) equipped(of frame) {
+// equipped notes which of our worlds in a document has; 0 means none.
+func (f *frames) equipped(of frame, world runtime.ExecutionContextID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if known := f.all[of.id]; known != nil && known.session == of.session {
-		known.has = of.world
+	if known := f.still(of); known != nil {
+		known.has = world
 	}
 }
 
@@ -150,8 +162,8 @@ func (f *frames) equipped(of frame) {
 func (f *frames) entering(of frame) (asked chan struct{}, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	known := f.all[of.id]
-	if known == nil || known.session != of.session {
+	known := f.still(of)
+	if known == nil {
 		return nil, true // what is gone has nobody to share with
 	}
 	if known.asked != nil {
@@ -169,7 +181,7 @@ func (f *frames) entered(of frame, asked chan struct{}, world runtime.ExecutionC
 		return
 	}
 	close(asked)
-	if known := f.all[of.id]; known != nil && known.asked == asked {
+	if known := f.still(of); known != nil && known.asked == asked {
 		known.asked = nil
 		if known.world == of.world && world != 0 {
 			known.world = world
@@ -181,7 +193,7 @@ func (f *frames) entered(of frame, asked chan struct{}, world runtime.ExecutionC
 func (f *frames) learn(of frame, world runtime.ExecutionContextID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if known := f.all[of.id]; known != nil && known.session == of.session && known.world == of.world {
+	if known := f.still(of); known != nil && known.world == of.world {
 		known.world = world
 	}
 }

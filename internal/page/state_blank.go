@@ -141,7 +141,7 @@ func (b *blanks) intercept(ctx context.Context) error {
 func (b *blanks) show(ctx context.Context, origin string) error {
 	ctx, cancel := context.WithTimeout(ctx, originWithin)
 	defer cancel()
-	b.origin = ""
+	b.origin, b.has = "", 0 // a new process gives worlds the same numbers again
 	got, err := proto.Call(ctx, b.session, cdppage.Navigate, cdppage.NavigateParams{URL: origin + "/"})
 	if err != nil {
 		return err

@@ -26,6 +26,10 @@ const worldName = "tapin"
 // was asked may or may not have been done.
 var errWorldGone = errors.New("the page moved on meanwhile")
 
+// errUnequipped means that the function asked for was not there, so that nothing
+// was done: the document is another than the one that the engine was sent to.
+var errUnequipped = errors.New("the page moved on before it was asked")
+
 // The engine is the files of engine/, in the order of their names. Each is
 // idempotent, as a document may get it twice. What must be there from the first
 // moment is in every document; the rest, which takes a browser longer to read than
@@ -113,11 +117,11 @@ func (t *Tab) call(ctx context.Context, f frame, fn string, args, result any) er
 		}
 		err := callIn(ctx, f, fn, args, result)
 		refused, ok := errors.AsType[*cdp.Error](err)
-		if !ok || tries > 1 || !strings.Contains(refused.Message, "Cannot find context") {
+		if tries > 1 || !errors.Is(err, errUnequipped) && (!ok || !strings.Contains(refused.Message, "Cannot find context")) {
 			return worldError(err)
 		}
-		stale := f
-		t.frames.learn(stale, 0)
+		t.frames.equipped(f, 0)
+		t.frames.learn(f, 0)
 		if f, ok = t.frames.get(f.id); !ok {
 			return errWorldGone
 		}
@@ -135,7 +139,7 @@ func (t *Tab) equip(ctx context.Context, f frame) error {
 	if err := f.session.Send(ctx, runtime.Evaluate.Method, runtime.EvaluateParams{Expression: engineRest(), ContextID: f.world}); err != nil {
 		return err
 	}
-	t.frames.equipped(f)
+	t.frames.equipped(f, f.world)
 	return nil
 }
 
@@ -166,7 +170,7 @@ func (t *Tab) enterWorld(ctx context.Context, f frame) (runtime.ExecutionContext
 			return 0, ctx.Err()
 		}
 		now, ok := t.frames.get(f.id)
-		if !ok || now.session != f.session {
+		if !ok || now.document != f.document {
 			return 0, errWorldGone
 		}
 		if now.world != 0 {
@@ -197,7 +201,11 @@ func callIn(ctx context.Context, f frame, fn string, args, result any) error {
 		} `json:"exceptionDetails"`
 	}
 	err = f.session.Call(ctx, runtime.CallFunctionOn.Method, runtime.CallFunctionOnParams{
-		FunctionDeclaration: "function(args) { return globalThis.tapin." + fn + "(args) }",
+		FunctionDeclaration: `function(args) {
+			const asked = globalThis.tapin?.` + fn + `
+			if (!asked) throw Error("unequipped")
+			return asked(args)
+		}`,
 		ExecutionContextID:  f.world, AwaitPromise: &yes, ReturnByValue: &yes,
 		Arguments: []*runtime.CallArgument{{Value: raw}},
 	}, &got)
@@ -206,6 +214,9 @@ func callIn(ctx context.Context, f frame, fn string, args, result any) error {
 	}
 	if e := got.ExceptionDetails; e != nil {
 		first, _, _ := strings.Cut(e.Exception.Description, "\n")
+		if first == "Error: unequipped" {
+			return errUnequipped
+		}
 		return &thrown{text: fn + ": " + first}
 	}
 	if result == nil || len(got.Result.Value) == 0 {
@@ -219,7 +230,7 @@ func callIn(ctx context.Context, f frame, fn string, args, result any) error {
 
 // worldError tells documents that went away from everything else.
 func worldError(err error) error {
-	if errors.Is(err, cdp.ErrDetached) {
+	if errors.Is(err, cdp.ErrDetached) || errors.Is(err, errUnequipped) {
 		return errWorldGone
 	}
 	if refused, ok := errors.AsType[*cdp.Error](err); ok {
