@@ -25,7 +25,7 @@ func (s *Server) health(*call, *nothing) (*api.Health, error) {
 }
 
 func (s *Server) describe(c *call, _ *nothing) error {
-	return c.send(http.StatusOK, "application/json", s.openapi)
+	return c.send(http.StatusOK, "application/json", s.openapi())
 }
 
 func (s *Server) figures(c *call, _ *nothing) error {

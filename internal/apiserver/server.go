@@ -101,7 +101,7 @@ type Server struct {
 	options   Options
 
 	router  *router
-	openapi []byte
+	openapi func() []byte
 	metrics *metrics
 	names   origin.Names // besides loopback
 	guesses perSecond
@@ -154,7 +154,7 @@ func New(deps Deps, options *Options) *Server {
 	s.subscribers = make(chan struct{}, s.options.MaxSubscribers)
 	s.guesses.most = s.options.MaxWrongTokens
 	s.router = newRouter(table)
-	s.openapi = describe(table, s.version)
+	s.openapi = sync.OnceValue(func() []byte { return describe(table, s.version) }) // few ask for it
 	s.crowd = &crowd{most: s.options.MaxConnections, open: map[*visitor]struct{}{}}
 	s.metrics = newMetrics(s.registry, table, s.crowd)
 	for _, host := range s.options.Hosts {

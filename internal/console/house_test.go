@@ -213,10 +213,6 @@ func newHouse(t *testing.T, more func(*console.Deps)) *house {
 	t.Cleanup(func() { _ = home.Close() })
 	h := &house{t: t, home: home, dir: dir, stage: &stage{links: link.New(home, nil), changed: make(chan struct{}), state: filled(), past: map[string][]console.Past{}}}
 	h.door = h.open(more)
-	pages, err := web.Pages()
-	if err != nil {
-		t.Fatal(err)
-	}
 	// Not the door itself: a test may open another one on the same home.
 	mounted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/console/claim" {
@@ -224,11 +220,8 @@ func newHouse(t *testing.T, more func(*console.Deps)) *house {
 		}
 		h.door.ServeHTTP(w, r)
 	})
-	front, err := liveview.New(liveview.Deps{Links: h.links, Screens: empty{}, Handoffs: empty{}, Pages: pages, Uploads: dir},
+	front := liveview.New(liveview.Deps{Links: h.links, Screens: empty{}, Handoffs: empty{}, Pages: web.Pages, Uploads: dir},
 		&liveview.Options{Console: mounted, Names: []string{"tapin.example.com"}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -33,8 +33,9 @@ type Deps struct {
 	Links    Links
 	Screens  Screens
 	Handoffs Handoffs
-	// Pages holds live/index.html, console/index.html and what they load.
-	Pages fs.FS
+	// Pages gives live/index.html, console/index.html and what they load. It is
+	// asked when somebody opens the first of them.
+	Pages func() (fs.FS, error)
 	// Uploads is a folder of ours for the files that people send to pages.
 	Uploads string
 }
@@ -70,7 +71,7 @@ type Door struct {
 	deps   Deps
 	opts   Options
 	log    *slog.Logger
-	pages  *pages
+	pages  func() (*pages, error)
 	names  origin.Names
 	claims *origin.Limit // by address
 	visits *origin.Limit
@@ -86,8 +87,8 @@ type Door struct {
 	closed  bool
 }
 
-// New makes a door. It fails when the pages cannot be read.
-func New(deps Deps, opts *Options) (*Door, error) {
+// New makes a door.
+func New(deps Deps, opts *Options) *Door {
 	if opts == nil {
 		opts = &Options{}
 	}
@@ -101,29 +102,23 @@ func New(deps Deps, opts *Options) (*Door, error) {
 	for _, name := range opts.Names {
 		d.names.Allow(name)
 	}
-	var err error
-	if d.pages, err = readPages(deps.Pages); err != nil {
-		return nil, fault.Wrap(fault.Internal, "read the live view's pages", err)
-	}
+	d.pages = sync.OnceValues(func() (*pages, error) { return readPages(deps.Pages) })
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.route()
 	d.server = &http.Server{
 		Handler: d, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // its words may hold addresses
 	}
-	return d, nil
+	return d
 }
 
 func (d *Door) route() {
-	shell := func(name string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) { d.pages.shell(w, r, name) }
-	}
-	d.routes.HandleFunc("GET /live/{link}", shell("live/index.html"))
+	d.routes.HandleFunc("GET /live/{link}", d.shell("live/index.html"))
 	d.routes.HandleFunc("POST /live/{link}/claim", d.claim)
 	d.routes.HandleFunc("GET /live/{link}/ws", d.socket)
 	d.routes.HandleFunc("POST /live/{link}/upload", d.upload)
 	d.routes.HandleFunc("GET /live/{link}/download/{file}", d.download)
-	d.routes.HandleFunc("GET /assets/", d.pages.asset)
+	d.routes.HandleFunc("GET /assets/", d.asset)
 	if d.opts.MiniApp != nil {
 		d.routes.HandleFunc("GET /tg/{link}", d.appShell)
 		d.routes.HandleFunc("POST /tg/{link}/claim", d.appClaim)
@@ -131,7 +126,7 @@ func (d *Door) route() {
 	if d.opts.Reach != nil {
 		d.routes.HandleFunc("GET /reach/{number}", d.reached)
 	}
-	d.routes.HandleFunc("GET /console", shell("console/index.html"))
+	d.routes.HandleFunc("GET /console", d.shell("console/index.html"))
 	if d.opts.Console != nil {
 		d.routes.Handle("/console/", d.opts.Console)
 	}

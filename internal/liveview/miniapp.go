@@ -30,7 +30,7 @@ func (d *Door) appShell(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", strings.Replace(h.Get("Content-Security-Policy"), "frame-ancestors 'none'", "frame-ancestors "+telegramWeb, 1))
 	h.Del("X-Frame-Options")
-	d.pages.shell(w, r, "live/index.html")
+	d.shell("live/index.html")(w, r)
 }
 
 // appClaim takes what Telegram handed to the page, and gives it a secret to

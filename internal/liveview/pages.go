@@ -18,7 +18,8 @@ import (
 )
 
 // pages are what browsers load: shells that are the same for everybody, and
-// assets under a name that changes with their contents. They are read once.
+// assets under a name that changes with their contents. They are read once, when
+// a person first comes: what an agent starts may never see one.
 type pages struct {
 	shells map[string]file
 	assets map[string]file // by their path after /assets/
@@ -32,13 +33,17 @@ type file struct {
 // reference finds what a shell loads by a path of its own.
 var reference = regexp.MustCompile(`\b(src|href)="([^"#:?]+)"`)
 
-// readPages takes in a file system of pages. All assets have one folder with
+// readPages takes in the pages. All assets have one folder with
 // the digest of all of them as its name, so that modules find each other by
 // relative paths and every name can be kept for ever.
-func readPages(from fs.FS) (*pages, error) {
+func readPages(ready func() (fs.FS, error)) (*pages, error) {
+	from, err := ready()
+	if err != nil {
+		return nil, err
+	}
 	raw := map[string][]byte{}
 	var order []string
-	err := fs.WalkDir(from, ".", func(name string, e fs.DirEntry, err error) error {
+	err = fs.WalkDir(from, ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -56,10 +61,10 @@ func readPages(from fs.FS) (*pages, error) {
 		_, _ = sum.Write(raw[name])
 	}
 	folder := hex.EncodeToString(sum.Sum(nil))[:16]
-	p := &pages{shells: map[string]file{}, assets: map[string]file{}}
+	p, z := &pages{shells: map[string]file{}, assets: map[string]file{}}, newZipper()
 	for _, name := range order {
 		if path.Ext(name) != ".html" {
-			p.assets[folder+"/"+name] = pack(name, raw[name])
+			p.assets[folder+"/"+name] = z.pack(name, raw[name])
 			continue
 		}
 		shell := reference.ReplaceAllFunc(raw[name], func(m []byte) []byte {
@@ -70,12 +75,20 @@ func readPages(from fs.FS) (*pages, error) {
 			}
 			return []byte(string(parts[1]) + `="/assets/` + folder + "/" + target + `"`)
 		})
-		p.shells[name] = pack(name, shell)
+		p.shells[name] = z.pack(name, shell)
 	}
 	return p, nil
 }
 
-func pack(name string, plain []byte) file {
+// zipper is one for all files: it takes a megabyte.
+type zipper struct{ *gzip.Writer }
+
+func newZipper() zipper {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestCompression) // the level is one
+	return zipper{z}
+}
+
+func (z zipper) pack(name string, plain []byte) file {
 	f := file{kind: mime.TypeByExtension(path.Ext(name)), plain: plain}
 	switch path.Ext(name) {
 	case ".js", ".mjs":
@@ -86,7 +99,7 @@ func pack(name string, plain []byte) file {
 		f.kind = "application/octet-stream"
 	}
 	var out bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is one
+	z.Reset(&out)
 	if _, err := z.Write(plain); err == nil && z.Close() == nil && out.Len() < len(plain) {
 		f.zip = out.Bytes()
 	}
@@ -107,23 +120,46 @@ func (f file) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // shell answers with a page that knows nothing of who asks.
-func (p *pages) shell(w http.ResponseWriter, r *http.Request, name string) {
-	f, ok := p.shells[name]
-	if id := r.PathValue("link"); !ok || len(id) > 64 || strings.ContainsFunc(id, func(c rune) bool { return !isWord(c) }) {
-		refuse(w, fault.New(fault.NotFound, "", "there is no such page"))
-		return
+func (d *Door) shell(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		f, err := d.find(shells, name)
+		if id := r.PathValue("link"); err == nil && (len(id) > 64 || strings.ContainsFunc(id, func(c rune) bool { return !isWord(c) })) {
+			err = noPage()
+		}
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		f.serve(w, r)
 	}
-	f.serve(w, r)
 }
+
+func shells(p *pages) map[string]file { return p.shells }
+func assets(p *pages) map[string]file { return p.assets }
+
+// find looks for a file among the pages.
+func (d *Door) find(among func(*pages) map[string]file, name string) (file, error) {
+	p, err := d.pages()
+	if err != nil {
+		return file{}, fault.Wrap(fault.Internal, "read the pages", err)
+	}
+	f, ok := among(p)[name]
+	if !ok {
+		return file{}, noPage()
+	}
+	return f, nil
+}
+
+func noPage() error { return fault.New(fault.NotFound, "", "there is no such page") }
 
 func isWord(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
-func (p *pages) asset(w http.ResponseWriter, r *http.Request) {
-	f, ok := p.assets[strings.TrimPrefix(r.URL.Path, "/assets/")]
-	if !ok {
-		refuse(w, fault.New(fault.NotFound, "", "there is no such page"))
+func (d *Door) asset(w http.ResponseWriter, r *http.Request) {
+	f, err := d.find(assets, strings.TrimPrefix(r.URL.Path, "/assets/"))
+	if err != nil {
+		refuse(w, err)
 		return
 	}
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")

@@ -184,12 +184,9 @@ func built(t *testing.T, pages fs.FS, opts *liveview.Options) *house {
 	t.Cleanup(func() { _ = home.Close() })
 	h := &house{t: t, links: link.New(home, nil), dir: dir, stage: &stage{gone: make(chan struct{}), changed: make(chan struct{})}}
 	h.status = liveview.Status{Look: page.Look{Width: 1280, Height: 720, Scale: 1}, Deadline: time.Now().Add(time.Hour)}
-	h.door, err = liveview.New(liveview.Deps{
-		Links: h.links, Screens: h.stage, Handoffs: h.stage, Pages: pages, Uploads: filepath.Join(dir, "uploads"),
+	h.door = liveview.New(liveview.Deps{
+		Links: h.links, Screens: h.stage, Handoffs: h.stage, Pages: func() (fs.FS, error) { return pages, nil }, Uploads: filepath.Join(dir, "uploads"),
 	}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

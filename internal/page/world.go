@@ -206,7 +206,7 @@ func callIn(ctx context.Context, f frame, fn string, args, result any) error {
 			if (!asked) throw Error("unequipped")
 			return asked(args)
 		}`,
-		ExecutionContextID:  f.world, AwaitPromise: &yes, ReturnByValue: &yes,
+		ExecutionContextID: f.world, AwaitPromise: &yes, ReturnByValue: &yes,
 		Arguments: []*runtime.CallArgument{{Value: raw}},
 	}, &got)
 	if err != nil {

@@ -59,7 +59,6 @@ type sidecar struct {
 	feed       *event.Feed
 	prober     *reach.Prober
 	near       *near
-	warmUp     func()
 	keepSpares func(context.Context)
 
 	unfinished bool // something of an earlier sidecar could not be judged
@@ -98,7 +97,7 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 		return err
 	}
 	providers := newProviders(o, epoch)
-	s.warmUp = providers.warmUp
+	s.findBrowser(providers)
 	guard, look := policy(o.Config, control, public), page.Look{Locale: o.Config.Browser.Locale, Timezone: o.Config.Browser.Timezone}
 	s.keepSpares = func(ctx context.Context) { providers.keepSpares(ctx, guard) }
 	keys, err := s.openLogins(ctx, &checker{providers: providers.get, policy: guard, look: look}, forgetKept(providers))
@@ -166,9 +165,7 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 	if err := s.openConsole(ctx); err != nil {
 		return err
 	}
-	if err := s.openDoor(changes, keys); err != nil {
-		return err
-	}
+	s.openDoor(changes, keys)
 	if s.mcp, err = newMCP(o, control); err != nil {
 		return err
 	}
@@ -186,6 +183,17 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 		Version: o.Version, Provider: string(o.Config.Provider), StartedAt: started, Logger: o.Logger,
 	}, nil)
 	return nil
+}
+
+// findBrowser asks for the browser while everything else is opened: to say its
+// version takes one as long as all of that.
+func (s *sidecar) findBrowser(providers *providers) {
+	found := make(chan struct{})
+	go func() {
+		providers.warmUp()
+		close(found)
+	}()
+	s.closers = append(s.closers, func() error { <-found; return nil })
 }
 
 func (s *sidecar) openFeed() (err error) {

@@ -47,20 +47,15 @@ func (s *sidecar) openLinks(public string) (err error) {
 }
 
 // openDoor makes the door that people come in by.
-func (s *sidecar) openDoor(changes *changes, keys credentials) error {
-	pages, err := web.Pages()
-	if err != nil {
-		return fault.Wrap(fault.Internal, "read the pages", err)
-	}
-	s.door, err = liveview.New(liveview.Deps{
+func (s *sidecar) openDoor(changes *changes, keys credentials) {
+	s.door = liveview.New(liveview.Deps{
 		Links: s.links, Screens: screens{s.sessions, s.handoffs, changes}, Handoffs: decisions{s.handoffs},
-		Pages: pages, Uploads: filepath.Join(s.opts.Home.Path(), received),
+		Pages: web.Pages, Uploads: filepath.Join(s.opts.Home.Path(), received),
 	}, &liveview.Options{
 		SameUser: SameUser(os.Getuid()), WatchOnLAN: s.opts.Config.LAN == config.LANWatch,
 		MiniApp: s.miniApp(keys), Reach: s.prober.Answer, Logger: s.opts.Logger,
 		Console: s.console, Owner: s.console.Lets,
 	})
-	return err
 }
 
 // followNames has the door answer to the names under which people come, as they

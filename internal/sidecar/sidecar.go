@@ -81,7 +81,6 @@ func (s *sidecar) run(ctx context.Context, listener, public net.Listener) error 
 	tasks.Go(func() { s.followNames(background) })
 	tasks.Go(func() { s.view.follow(background) })
 	tasks.Go(func() { s.insight.Run(background) })
-	tasks.Go(s.warmUp)
 
 	err := s.recover(ctx)
 	tasks.Go(func() { s.recoverLater(background) })
