@@ -91,8 +91,8 @@ func (h *Host) launch(ctx context.Context, provider browser.Provider, rec *recor
 	return newSession(h, provider, v, rec), nil
 }
 
-// create makes a browser and takes its tabs. Where it can be found again is on
-// record before anything is done with it.
+// create makes a browser and takes its tabs. Where it can be found again goes on
+// record while they are opened, and is there before any page is.
 func (h *Host) create(ctx context.Context, provider browser.Provider, rec *record) (view, error) {
 	now := h.records.copy(rec)
 	spec := browser.Spec{
@@ -106,23 +106,36 @@ func (h *Host) create(ctx context.Context, provider browser.Provider, rec *recor
 	if err != nil {
 		return view{}, err
 	}
-	if err := h.records.change(ctx, rec, "", func(r *record) { r.Ref = inst.Ref(); r.bound(browser.BoundsOf(inst)) }); err != nil {
+	options := h.viewing(rec, nil)
+	written := make(chan error, 1)
+	go func() {
+		written <- h.records.change(ctx, rec, "", func(r *record) { r.Ref = inst.Ref(); r.bound(browser.BoundsOf(inst)) })
+	}()
+	v, err := h.open(ctx, inst, options)
+	if unwritten := <-written; unwritten != nil {
 		h.records.point(rec, inst.Ref()) // for the one who undoes it
-		_ = inst.Release()
-		return view{}, err
+		if err == nil {
+			v.close()
+		}
+		return view{}, unwritten
 	}
-	return h.open(ctx, inst, rec, nil)
+	return v, err
 }
 
-// open takes the tabs of a browser.
-func (h *Host) open(ctx context.Context, inst browser.Instance, rec *record, recipes page.Recipes) (view, error) {
+// viewing is how the tabs of a session are taken.
+func (h *Host) viewing(rec *record, recipes page.Recipes) *page.Options {
 	now := h.records.copy(rec)
 	h.begun.know(rec.ID, now.Theirs)
-	tabs, err := page.Open(ctx, inst, &page.Options{
+	return &page.Options{
 		Look: now.Look, Recipes: recipes, OnBlock: h.opts.OnBlock, Logger: h.log,
 		Origins: now.Origins, OnOrigin: func(origin string) { h.passOrigin(rec, origin) },
 		OnSurprise: func(s page.Surprise) { h.surprised(rec, s) }, Hidden: h.records.hidden(rec),
-	})
+	}
+}
+
+// open takes the tabs of a browser.
+func (h *Host) open(ctx context.Context, inst browser.Instance, options *page.Options) (view, error) {
+	tabs, err := page.Open(ctx, inst, options)
 	if err != nil {
 		_ = inst.Release()
 		return view{}, err

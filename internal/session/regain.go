@@ -28,7 +28,7 @@ func (h *Host) connect(ctx context.Context, provider browser.Provider, rec *reco
 		_ = inst.Release()
 		return view{}, err
 	}
-	v, err := h.open(ctx, inst, rec, recipes)
+	v, err := h.open(ctx, inst, h.viewing(rec, recipes))
 	if err != nil {
 		return view{}, err
 	}
