@@ -28,7 +28,16 @@ type sidecar struct {
 
 // startSidecar starts the part that has the browsers, and waits until it serves.
 func startSidecar(ctx context.Context, binary, site string, set ...string) (*sidecar, error) {
-	s, out, err := launchTapin(ctx, binary, []string{"sidecar"}, site, set)
+	home, err := os.MkdirTemp("", "tapin")
+	if err != nil {
+		return nil, err
+	}
+	return startSidecarIn(ctx, home, binary, site, set...)
+}
+
+// startSidecarIn starts one in a home that may have been used before.
+func startSidecarIn(ctx context.Context, home, binary, site string, set ...string) (*sidecar, error) {
+	s, out, err := launchTapin(ctx, home, binary, []string{"sidecar"}, site, set)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +55,11 @@ func startSidecar(ctx context.Context, binary, site string, set ...string) (*sid
 
 // startWhole starts all of tapin, as a person does.
 func startWhole(ctx context.Context, binary, site string, set ...string) (*sidecar, error) {
-	s, out, err := launchTapin(ctx, binary, []string{"up", "--no-check"}, site, set)
+	home, err := os.MkdirTemp("", "tapin")
+	if err != nil {
+		return nil, err
+	}
+	s, out, err := launchTapin(ctx, home, binary, []string{"up", "--no-check"}, site, set)
 	if err != nil {
 		return nil, err
 	}
@@ -63,12 +76,8 @@ func startWhole(ctx context.Context, binary, site string, set ...string) (*sidec
 	return nil, fmt.Errorf("tapin does not serve: %w", err)
 }
 
-// launchTapin starts the program in a home of its own.
-func launchTapin(ctx context.Context, binary string, command []string, site string, set []string) (*sidecar, io.Reader, error) {
-	home, err := os.MkdirTemp("", "tapin")
-	if err != nil {
-		return nil, nil, err
-	}
+// launchTapin starts the program.
+func launchTapin(ctx context.Context, home, binary string, command []string, site string, set []string) (*sidecar, io.Reader, error) {
 	args := append(command, "--home", home)
 	for _, each := range append([]string{"listen.control=127.0.0.1:0", "listen.public=127.0.0.1:0", "egress.allow=" + strings.TrimPrefix(site, "http://")}, set...) {
 		args = append(args, "--set", each)
@@ -94,9 +103,14 @@ func (s *sidecar) learn() error {
 }
 
 func (s *sidecar) stop() {
+	s.end()
+	_ = os.RemoveAll(s.home)
+}
+
+// end ends it and leaves its home.
+func (s *sidecar) end() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	_ = s.cmd.Wait()
-	_ = os.RemoveAll(s.home)
 }
 
 // refusal is an answer that is no success, with its status.
@@ -209,13 +223,13 @@ func (t *tapinHTTP) do(ctx context.Context, a action, url, value string) (time.D
 
 // tapinColdStart starts the sidecar and asks for a session on the page; the
 // answer carries the first picture.
-func tapinColdStart(ctx context.Context, binary, url string) (time.Duration, error) {
+func tapinColdStart(ctx context.Context, home, binary, url string) (time.Duration, error) {
 	began := time.Now()
-	s, err := startSidecar(ctx, binary, originOf(url))
+	s, err := startSidecarIn(ctx, home, binary, originOf(url))
 	if err != nil {
 		return 0, err
 	}
-	defer s.stop()
+	defer s.end()
 	err = firstPicture(ctx, s, url)
 	return time.Since(began), err
 }
