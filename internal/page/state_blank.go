@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -26,7 +27,7 @@ import (
 const blankDocument = `<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src 'none'">`
 
 // stateSource is the part of the engine that blank documents need.
-var stateSource = readEngine("engine/6-state*.js")
+var stateSource = sync.OnceValue(func() string { return readEngine("engine/6-state*.js") })
 
 // blanks shows blank documents under any origin, in one target. The requests
 // for them are answered by us: the site's server hears nothing.
@@ -170,7 +171,7 @@ func (b *blanks) ask(ctx context.Context, fn string, args, result any) error {
 		return worldError(err)
 	}
 	if b.has != made.ExecutionContextID {
-		err := b.session.Send(ctx, runtime.Evaluate.Method, runtime.EvaluateParams{Expression: stateSource, ContextID: made.ExecutionContextID})
+		err := b.session.Send(ctx, runtime.Evaluate.Method, runtime.EvaluateParams{Expression: stateSource(), ContextID: made.ExecutionContextID})
 		if err != nil {
 			return worldError(err)
 		}
