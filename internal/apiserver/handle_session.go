@@ -24,13 +24,23 @@ func (s *Server) session(c *call) (Session, error) {
 }
 
 func (s *Server) start(c *call, req *api.StartRequest) (*api.StartAnswer, error) {
-	started, err := s.startOnce(c, req, startOptions(req))
+	answer, o, looked := &api.StartAnswer{}, startOptions(req), false
+	if req.Wanted() {
+		o.Meanwhile = func(_ context.Context, started *session.Session) {
+			s.look(c, started, &answer.Page)
+			looked = true
+		}
+	}
+	started, err := s.startOnce(c, req, o)
 	if err != nil {
 		return nil, err
 	}
-	answer := &api.StartAnswer{SessionInfo: sessionInfo(started.Info())}
+	answer.SessionInfo = sessionInfo(started.Info())
 	answer.LiveViewURL = s.liveView(c.r.Context(), answer.SessionID)
-	if req.Wanted() {
+	if looked {
+		return answer, nil
+	}
+	if req.Wanted() { // somebody else's request has started it
 		s.look(c, started, &answer.Page)
 	} else if now, err := started.Status(c.r.Context()); err == nil {
 		answer.URL, answer.Title = now.URL, now.Title

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"time"
 
 	"tapin/internal/page"
@@ -19,6 +20,9 @@ type StartOptions struct {
 	Timeout     time.Duration // 0 means the configured one
 	SaveContext *bool
 	Record      bool // have the provider record it
+	// Meanwhile is run with the page open, while the session goes on record. It
+	// may look, and must not act: should the record fail, nothing was started.
+	Meanwhile func(context.Context, *Session)
 }
 
 // Viewport is the size of the page in CSS pixels.

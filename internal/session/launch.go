@@ -51,7 +51,7 @@ func (h *Host) start(ctx context.Context, o StartOptions) (*Session, error) {
 		}
 	}
 	if err == nil {
-		err = h.admit(ctx, s)
+		err = h.admit(ctx, s, o.Meanwhile)
 	}
 	if err != nil {
 		h.undo(context.WithoutCancel(ctx), provider, rec)
@@ -144,8 +144,15 @@ func (h *Host) open(ctx context.Context, inst browser.Instance, options *page.Op
 }
 
 // admit puts a started session on record as active and begins to watch over it.
-func (h *Host) admit(ctx context.Context, s *Session) error {
-	if err := h.records.change(ctx, s.rec, "session.started", func(r *record) { r.State = stateActive }); err != nil {
+func (h *Host) admit(ctx context.Context, s *Session, meanwhile func(context.Context, *Session)) error {
+	written := make(chan error, 1)
+	go func() {
+		written <- h.records.change(ctx, s.rec, "session.started", func(r *record) { r.State = stateActive })
+	}()
+	if meanwhile != nil {
+		meanwhile(ctx, s)
+	}
+	if err := <-written; err != nil {
 		s.abandon()
 		return err
 	}
