@@ -263,3 +263,22 @@ func TestAChangeTellsUnlessMoreIsToCome(t *testing.T) {
 		}
 	}
 }
+
+// What is left out of a line can be told from what is left.
+func TestLinesToActOnAreShort(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"[e1] button: Continue":               "e1 button Continue",
+		"[f2e7] checkbox checked: Ja, gern":   "f2e7 checkbox checked Ja, gern",
+		"[e3] checkbox: checked":              "e3 checkbox: checked", // a name, and no state
+		"[e4] textbox: City = Bern: Old":      "e4 textbox City = Bern: Old",
+		"[e5] combobox: {a} \"x\"":            "e5 combobox: {a} \"x\"",
+		"[e6] link":                           "e6 link",
+		"[e7] button: 合計":                     "e7 button: 合計",
+		"> a text that says [e9] button: Pay": "> a text that says [e9] button: Pay",
+	} {
+		if got := short("[e0] link\n" + line + "\n[e9] link"); got != "e0 link\n"+want+"\ne9 link" {
+			t.Errorf("%q became %q", line, got)
+		}
+	}
+}

@@ -222,12 +222,20 @@ func (c *call) interactive(ctx context.Context, in *snapshotIn) (string, *shown,
 		return "", nil, err
 	}
 	v := &pageView{URL: plain(now.URL, maxURL), Title: plain(now.Title, maxTitle), Kind: "snapshot", Truncated: now.Truncated}
-	return "", &shown{now.SessionID, v.put(nil, bracketed.ReplaceAllString(now.Snapshot, "$1 "))}, nil
+	return "", &shown{now.SessionID, v.put(nil, short(now.Snapshot))}, nil
 }
 
-// bracketed is the ref that a line begins with. Where every line has one it is
-// known without its brackets.
-var bracketed = regexp.MustCompile(`(?m)^\[(\w+)\] `)
+// short leaves out of an outline of what can be acted on the signs that a reader
+// does without: the brackets of a ref where every line has one, and the colon in
+// front of a name with a capital, as roles and states have none.
+func short(outline string) string {
+	return beforeName.ReplaceAllString(bracketed.ReplaceAllString(outline, "$1 "), "$1 $2")
+}
+
+var (
+	bracketed  = regexp.MustCompile(`(?m)^\[(\w+)\] `)
+	beforeName = regexp.MustCompile(`(?m)^(\w+ [a-z ]+): (\p{Lu})`)
+)
 
 type photoIn struct {
 	element
