@@ -7,6 +7,8 @@ import (
 	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
 	"tapin/internal/browser"
@@ -79,14 +81,43 @@ func (p *Provider) spare(ctx context.Context, spec browser.Spec) (*instance, err
 	if err != nil {
 		return nil, err
 	}
-	_, err = proto.Call(ctx, inst.conn.Root(), target.CreateTarget, target.CreateTargetParams{
-		URL: "about:blank", BrowserContextID: proto.BrowserContextID(inst.ref.Context),
-	})
-	if err != nil {
+	if err := inst.rehearse(ctx); err != nil {
 		_ = inst.End(context.WithoutCancel(ctx))
 		return nil, err
 	}
 	return inst, nil
+}
+
+// rehearsal is a little of what pages are made of.
+const rehearsal = `document.body.innerHTML = '<h1>A page</h1><p>Text, <b>bold</b>, <i>italic</i>, <tt>typed</tt>, <a href="#">a link</a>' +
+	'<p style="font-family:sans-serif">Text</p><button>A button</button><input value="A field"><select><option>A choice</select>'; document.body.innerText`
+
+// rehearse opens the tab and has it draw something once: what a browser does for
+// its first picture alone, it has done then. Nothing of it stays.
+func (i *instance) rehearse(ctx context.Context) error {
+	root, flat := i.conn.Root(), true
+	made, err := proto.Call(ctx, root, target.CreateTarget, target.CreateTargetParams{
+		URL: "about:blank", BrowserContextID: proto.BrowserContextID(i.ref.Context),
+	})
+	if err != nil {
+		return err
+	}
+	at, err := proto.Call(ctx, root, target.AttachToTarget, target.AttachToTargetParams{TargetID: made.TargetID, Flatten: &flat})
+	if err != nil {
+		return err
+	}
+	tab := i.conn.Session(at.SessionID)
+	if _, err := proto.Call(ctx, tab, runtime.Evaluate, runtime.EvaluateParams{Expression: rehearsal}); err != nil {
+		return err
+	}
+	if _, err := proto.Call(ctx, tab, page.CaptureScreenshot, page.CaptureScreenshotParams{}); err != nil {
+		return err
+	}
+	if _, err := proto.Call(ctx, tab, runtime.Evaluate, runtime.EvaluateParams{Expression: "document.body.replaceChildren()"}); err != nil {
+		return err
+	}
+	_, err = proto.Call(ctx, root, target.DetachFromTarget, target.DetachFromTargetParams{SessionID: at.SessionID})
+	return err
 }
 
 // takeSpare gives one away as the browser that spec wants; nil means that there
