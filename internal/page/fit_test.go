@@ -129,12 +129,13 @@ func TestAWorldIsEquippedInItsOwnDocumentOnly(t *testing.T) {
 	f.put("main", "", nil)
 	before := enter()
 	f.put("main", "", nil)
-	f.equipped(before, before.world) // the engine was on its way when the page moved on
-	if after := enter(); before.world != 7 || after.world != 7 || f.isEquipped(after) {
+	f.equipped(before, hands) // the engine was on its way when the page moved on
+	if after := enter(); before.world != 7 || after.world != 7 || f.equipment(after) != core {
 		t.Error("what was sent to the document before counts as sent to this one")
 	}
-	f.equipped(enter(), 7)
-	if !f.isEquipped(enter()) || f.isEquipped(before) {
+	f.equipped(enter(), eyes)
+	after, _ := f.get("main")
+	if f.equipment(after) != eyes || f.equipment(before) != core {
 		t.Error("a document that has the engine is not told from one that is gone")
 	}
 }

@@ -31,7 +31,7 @@ type frame struct {
 	session    *cdp.Session
 	document   int                        // counts the documents of a tab: a new process gives worlds the same numbers again
 	world      runtime.ExecutionContextID // ours in it; 0 means not asked for yet
-	has        runtime.ExecutionContextID // the world of ours that has all of the engine
+	has        part                       // of the engine, in that world
 	order      int
 	asked      chan struct{} // closed when the world is known; nil while nobody asks
 }
@@ -140,20 +140,22 @@ func (f *frames) still(of frame) *frame {
 	return nil
 }
 
-// isEquipped reports whether our world in a document has all of the engine.
-func (f *frames) isEquipped(of frame) bool {
+// equipment is how much of the engine our world in a document has.
+func (f *frames) equipment(of frame) part {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	known := f.still(of)
-	return known != nil && known.has == of.world
+	if known := f.still(of); known != nil && known.world == of.world {
+		return known.has
+	}
+	return core
 }
 
-// equipped notes which of our worlds in a document has; 0 means none.
-func (f *frames) equipped(of frame, world runtime.ExecutionContextID) {
+// equipped notes it.
+func (f *frames) equipped(of frame, has part) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if known := f.still(of); known != nil {
-		known.has = world
+	if known := f.still(of); known != nil && known.world == of.world {
+		known.has = has
 	}
 }
 
@@ -184,7 +186,7 @@ func (f *frames) entered(of frame, asked chan struct{}, world runtime.ExecutionC
 	if known := f.still(of); known != nil && known.asked == asked {
 		known.asked = nil
 		if known.world == of.world && world != 0 {
-			known.world = world
+			known.world, known.has = world, core
 		}
 	}
 }
@@ -194,6 +196,6 @@ func (f *frames) learn(of frame, world runtime.ExecutionContextID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if known := f.still(of); known != nil && known.world == of.world {
-		known.world = world
+		known.world, known.has = world, core
 	}
 }

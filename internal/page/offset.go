@@ -46,7 +46,7 @@ func (t *Tab) callOn(ctx context.Context, f frame, node proto.BackendNodeID, fun
 			return errWorldGone
 		}
 	}
-	if err := t.equip(ctx, f); err != nil {
+	if err := t.equip(ctx, f, hands); err != nil {
 		return worldError(err)
 	}
 	got, err := proto.Call(ctx, f.session, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: node, ExecutionContextID: f.world})

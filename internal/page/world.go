@@ -31,18 +31,33 @@ var errWorldGone = errors.New("the page moved on meanwhile")
 var errUnequipped = errors.New("the page moved on before it was asked")
 
 // The engine is the files of engine/, in the order of their names. Each is
-// idempotent, as a document may get it twice. What must be there from the first
-// moment is in every document; the rest, which takes a browser longer to read than
-// a small page to load, comes with the first question that needs it.
-var (
-	engineCore = sync.OnceValue(func() string { return readEngine("engine/0-*.js") })
-	engineRest = sync.OnceValue(func() string { return readEngine("engine/[1-9]*.js") })
+// idempotent, as a document may get it twice. All of it takes a browser longer to
+// read than a small page to load, so it comes in parts, each with the first
+// question that needs it.
+type part int
+
+const (
+	core  part = iota // what must be there from the first moment
+	eyes              // what tells of a page
+	hands             // everything
 )
 
-// inCore are the functions of the first part.
-var inCore = map[string]bool{"here": true, "agent": true, "refusal": true}
+var engine = [...]func() string{
+	core:  sync.OnceValue(func() string { return readEngine("engine/0-*.js") + "tapin.part ??= 0" }),
+	eyes:  sync.OnceValue(func() string { return after(core, readEngine("engine/[12]-*.js")) }),
+	hands: sync.OnceValue(func() string { return after(eyes, readEngine("engine/[3-9]-*.js")) }),
+}
 
-// unasked is how long a new document is left alone before it gets the rest
+// after has a part run only where the one before it is all there is: what was
+// there may have gone with a document that is gone.
+func after(before part, source string) string {
+	return fmt.Sprintf("if (globalThis.tapin?.part === %d) { %s tapin.part = %d }", before, source, before+1)
+}
+
+// needs is the part in which a function is; those that are not here are in the last.
+var needs = map[string]part{"here": core, "agent": core, "refusal": core, "outline": eyes, "settle": eyes, "text": eyes}
+
+// unasked is how long a new document is left alone before it gets everything
 // without being asked anything: an agent thinks longer, and finds it there.
 const unasked = 200 * time.Millisecond
 
@@ -76,7 +91,7 @@ func (e *thrown) Error() string { return "the page's engine failed: " + e.text }
 func install() cdp.Step {
 	now := true
 	return cdp.Step{Method: cdppage.AddScriptToEvaluateOnNewDocument.Method, Params: cdppage.AddScriptToEvaluateOnNewDocumentParams{
-		Source: engineCore(), WorldName: worldName, RunImmediately: &now,
+		Source: engine[core](), WorldName: worldName, RunImmediately: &now,
 	}}
 }
 
@@ -110,17 +125,14 @@ func (t *Tab) call(ctx context.Context, f frame, fn string, args, result any) er
 			}
 			f.world = world
 		}
-		if !inCore[fn] {
-			if err := t.equip(ctx, f); err != nil {
-				return worldError(err)
-			}
+		if err := t.equip(ctx, f, partOf(fn)); err != nil {
+			return worldError(err)
 		}
 		err := callIn(ctx, f, fn, args, result)
 		refused, ok := errors.AsType[*cdp.Error](err)
 		if tries > 1 || !errors.Is(err, errUnequipped) && (!ok || !strings.Contains(refused.Message, "Cannot find context")) {
 			return worldError(err)
 		}
-		t.frames.equipped(f, 0)
 		t.frames.learn(f, 0)
 		if f, ok = t.frames.get(f.id); !ok {
 			return errWorldGone
@@ -128,18 +140,27 @@ func (t *Tab) call(ctx context.Context, f frame, fn string, args, result any) er
 	}
 }
 
-// equip puts the rest of the engine into a document that does not have it yet.
-// Nobody waits for that: what is asked next is answered after it.
-func (t *Tab) equip(ctx context.Context, f frame) error {
-	t.equipping.Lock()
-	defer t.equipping.Unlock()
-	if t.frames.isEquipped(f) {
+func partOf(fn string) part {
+	if p, ok := needs[fn]; ok {
+		return p
+	}
+	return hands
+}
+
+// equip puts into a document what it does not have yet of the engine, up to a
+// part. Nobody waits for that: what is asked next is answered after it.
+func (t *Tab) equip(ctx context.Context, f frame, upTo part) error {
+	if upTo == core {
 		return nil
 	}
-	if err := f.session.Send(ctx, runtime.Evaluate.Method, runtime.EvaluateParams{Expression: engineRest(), ContextID: f.world}); err != nil {
-		return err
+	t.equipping.Lock()
+	defer t.equipping.Unlock()
+	for next := t.frames.equipment(f) + 1; next <= upTo; next++ {
+		if err := f.session.Send(ctx, runtime.Evaluate.Method, runtime.EvaluateParams{Expression: engine[next](), ContextID: f.world}); err != nil {
+			return err
+		}
+		t.frames.equipped(f, next)
 	}
-	t.frames.equipped(f, f.world)
 	return nil
 }
 
@@ -150,7 +171,7 @@ func (t *Tab) equipMain(ctx context.Context) {
 		main.world, _ = t.enterWorld(ctx, main)
 	}
 	if ok && main.world != 0 {
-		_ = t.equip(ctx, main) // who needs it tries again
+		_ = t.equip(ctx, main, hands) // who needs it tries again
 	}
 }
 

@@ -116,7 +116,7 @@ func (i *instance) rehearse(ctx context.Context) error {
 	if _, err := proto.Call(ctx, tab, runtime.Evaluate, runtime.EvaluateParams{Expression: "document.body.replaceChildren()"}); err != nil {
 		return err
 	}
-	_, err = proto.Call(ctx, root, target.DetachFromTarget, target.DetachFromTargetParams{SessionID: at.SessionID})
+	_, err = proto.Call(ctx, root, target.DetachFromTarget, target.DetachFromTargetParams(at))
 	return err
 }
 
