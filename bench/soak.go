@@ -14,6 +14,10 @@ type sample struct {
 	memory, files, goroutines float64
 }
 
+// soakRound is the least that a round takes: from one address no more than thirty
+// devices a minute may ask to be let in, and each round opens a link anew.
+const soakRound = 2200 * time.Millisecond
+
 // soak works a tapin without a pause, with everything that it has: actions, a
 // viewer, hand-offs, one-shots, sessions that come and go. What it holds in the
 // last third of the time must be what it held in the second.
@@ -28,9 +32,11 @@ func (b *bench) soak(ctx context.Context) error {
 	var seen []sample
 	rounds := 0
 	for end, next := time.Now().Add(b.soakFor), time.Now(); time.Now().Before(end); rounds++ {
+		rested := time.After(soakRound)
 		if err := s.day(ctx, site.URL); err != nil {
 			return fmt.Errorf("round %d: %w", rounds, err)
 		}
+		<-rested
 		if time.Now().Before(next) {
 			continue
 		}
