@@ -189,7 +189,6 @@ func (s *Server) AllowHost(name string) (forget func()) { return s.names.Allow(n
 func (s *Server) Handler() http.Handler { return s }
 
 func (s *Server) httpServer() *http.Server {
-	var waiting unspoken
 	server := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -199,9 +198,8 @@ func (s *Server) httpServer() *http.Server {
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, visitorKey{}, c)
 		},
-		ConnState: waiting.note,
 	}
-	server.RegisterOnShutdown(waiting.close)
+	origin.DropUnspoken(server)
 	return server
 }
 

@@ -258,6 +258,29 @@ func TestAtThisMachineNoTokenIsNeededIfTheOwnerWantsItSo(t *testing.T) {
 	}
 }
 
+// Browsers open connections in reserve. Nobody waits for them at the end.
+func TestAnEndDoesNotWaitForThoseWhoSayNothing(t *testing.T) {
+	t.Parallel()
+	h := closed(t, nil)
+	conn, err := net.Dial("tcp", h.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if resp, err := http.Get("http://" + h.addr + "/nowhere"); err != nil { // the one before is known by now
+		t.Fatal(err)
+	} else {
+		_ = resp.Body.Close()
+	}
+	began := time.Now()
+	if err := h.door.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
 func TestSocketsOfOtherPagesAreRefused(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)

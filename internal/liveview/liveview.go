@@ -109,6 +109,7 @@ func New(deps Deps, opts *Options) *Door {
 		Handler: d, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // its words may hold addresses
 	}
+	origin.DropUnspoken(d.server)
 	return d
 }
 

@@ -1,4 +1,4 @@
-package apiserver
+package origin
 
 import (
 	"net"
@@ -13,17 +13,21 @@ type unspoken struct {
 	conns map[net.Conn]bool
 }
 
+// DropUnspoken has a server that ends let go of them at once.
+func DropUnspoken(server *http.Server) {
+	u := &unspoken{conns: map[net.Conn]bool{}}
+	server.ConnState = u.note
+	server.RegisterOnShutdown(u.close)
+}
+
 func (u *unspoken) note(c net.Conn, state http.ConnState) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if state != http.StateNew {
+	if state == http.StateNew {
+		u.conns[c] = true
+	} else {
 		delete(u.conns, c)
-		return
 	}
-	if u.conns == nil {
-		u.conns = map[net.Conn]bool{}
-	}
-	u.conns[c] = true
 }
 
 func (u *unspoken) close() {
