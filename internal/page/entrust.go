@@ -120,7 +120,7 @@ func (t *Tab) grasp(ctx context.Context, f field) (handle, error) {
 		return handle{}, err
 	}
 	in, ok := t.frames.get(f.frame.id)
-	if !ok || in.world == 0 || in.document != f.frame.document {
+	if !ok || in.world == 0 || in.session != f.frame.session {
 		return handle{}, errWorldGone
 	}
 	var got struct {

@@ -134,9 +134,8 @@ func TestAWorldIsEquippedInItsOwnDocumentOnly(t *testing.T) {
 		t.Error("what was sent to the document before counts as sent to this one")
 	}
 	f.equipped(enter(), eyes)
-	after, _ := f.get("main")
-	if f.equipment(after) != eyes || f.equipment(before) != core {
-		t.Error("a document that has the engine is not told from one that is gone")
+	if after, _ := f.get("main"); f.equipment(after) != eyes {
+		t.Error("a document that has a part of the engine is not known to have it")
 	}
 }
 

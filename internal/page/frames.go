@@ -18,18 +18,16 @@ import (
 type frames struct {
 	main proto.FrameID
 
-	mu        sync.Mutex
-	all       map[proto.FrameID]*frame
-	born      int
-	documents int
-	changed   news // a document came or went
+	mu      sync.Mutex
+	all     map[proto.FrameID]*frame
+	born    int
+	changed news // a document came or went
 }
 
 // frame is one document. It is a value: what it says was so when it was asked.
 type frame struct {
 	id, parent proto.FrameID
 	session    *cdp.Session
-	document   int                        // counts the documents of a tab: a new process gives worlds the same numbers again
 	world      runtime.ExecutionContextID // ours in it; 0 means not asked for yet
 	has        part                       // of the engine, in that world
 	order      int
@@ -60,16 +58,15 @@ func (f *frames) put(id, parent proto.FrameID, s *cdp.Session) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changed.tell()
-	f.documents++
 	if old := f.all[id]; old != nil {
 		if parent == "" {
 			parent = old.parent
 		}
-		f.all[id] = &frame{id: id, parent: parent, session: s, document: f.documents, order: old.order}
+		f.all[id] = &frame{id: id, parent: parent, session: s, order: old.order}
 		return
 	}
 	f.born++
-	f.all[id] = &frame{id: id, parent: parent, session: s, document: f.documents, order: f.born}
+	f.all[id] = &frame{id: id, parent: parent, session: s, order: f.born}
 }
 
 // remove forgets a frame and everything in it, if that session still has it.
@@ -131,10 +128,10 @@ func (f *frames) get(id proto.FrameID) (frame, bool) {
 	return *known, true
 }
 
-// still is what is known of a document, or nil where it is gone. The caller holds
-// the lock.
-func (f *frames) still(of frame) *frame {
-	if known := f.all[of.id]; known != nil && known.document == of.document {
+// in is what is known of a frame in which that world is ours, or else nil. The
+// caller holds the lock.
+func (f *frames) in(of frame) *frame {
+	if known := f.all[of.id]; known != nil && known.session == of.session && known.world == of.world {
 		return known
 	}
 	return nil
@@ -144,17 +141,18 @@ func (f *frames) still(of frame) *frame {
 func (f *frames) equipment(of frame) part {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if known := f.still(of); known != nil && known.world == of.world {
+	if known := f.in(of); known != nil {
 		return known.has
 	}
 	return core
 }
 
-// equipped notes it.
+// equipped notes it, unless another document came meanwhile: its world may have
+// the same number, where it is in a new process.
 func (f *frames) equipped(of frame, has part) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if known := f.still(of); known != nil && known.world == of.world {
+	if known := f.in(of); known != nil {
 		known.has = has
 	}
 }
@@ -164,8 +162,8 @@ func (f *frames) equipped(of frame, has part) {
 func (f *frames) entering(of frame) (asked chan struct{}, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	known := f.still(of)
-	if known == nil {
+	known := f.all[of.id]
+	if known == nil || known.session != of.session {
 		return nil, true // what is gone has nobody to share with
 	}
 	if known.asked != nil {
@@ -183,7 +181,7 @@ func (f *frames) entered(of frame, asked chan struct{}, world runtime.ExecutionC
 		return
 	}
 	close(asked)
-	if known := f.still(of); known != nil && known.asked == asked {
+	if known := f.all[of.id]; known != nil && known.asked == asked {
 		known.asked = nil
 		if known.world == of.world && world != 0 {
 			known.world, known.has = world, core
@@ -195,7 +193,7 @@ func (f *frames) entered(of frame, asked chan struct{}, world runtime.ExecutionC
 func (f *frames) learn(of frame, world runtime.ExecutionContextID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if known := f.still(of); known != nil && known.world == of.world {
+	if known := f.in(of); known != nil {
 		known.world, known.has = world, core
 	}
 }

@@ -191,7 +191,7 @@ func (t *Tab) enterWorld(ctx context.Context, f frame) (runtime.ExecutionContext
 			return 0, ctx.Err()
 		}
 		now, ok := t.frames.get(f.id)
-		if !ok || now.document != f.document {
+		if !ok || now.session != f.session {
 			return 0, errWorldGone
 		}
 		if now.world != 0 {
