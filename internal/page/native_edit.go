@@ -94,7 +94,7 @@ func (t *Tab) edit(ctx context.Context, f frame, id int, e NativeEdit) (NativeSt
 	}
 	events, err := t.carryOut(ctx, f, plan)
 	if err != nil {
-		t.tabs.start(func(ctx context.Context) { _ = t.call(ctx, f, "release", releasing{}, nil) })
+		t.tell(f, "release", releasing{})
 		return NativeState{}, err
 	}
 	var got struct {

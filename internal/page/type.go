@@ -251,7 +251,7 @@ func (t *Tab) typeInto(ctx context.Context, f field, text secret.Text, clearFirs
 // anywhere else.
 func (t *Tab) letLoose(in frame, err error) {
 	if err != nil {
-		t.tabs.start(func(ctx context.Context) { _ = t.call(ctx, in, "release", releasing{}, nil) })
+		t.tell(in, "release", releasing{})
 	}
 }
 

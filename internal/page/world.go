@@ -201,15 +201,44 @@ func (t *Tab) enterWorld(ctx context.Context, f frame) (runtime.ExecutionContext
 	}
 }
 
-func callIn(ctx context.Context, f frame, fn string, args, result any) error {
+// callOf is the call of a function of the engine in our world of a frame.
+func callOf(f frame, fn string, args any) (runtime.CallFunctionOnParams, error) {
 	if args == nil {
 		args = struct{}{}
 	}
 	raw, err := jsonv2.Marshal(args)
+	yes := true
+	return runtime.CallFunctionOnParams{
+		FunctionDeclaration: `function(args) {
+			const asked = globalThis.tapin?.` + fn + `
+			if (!asked) throw Error("unequipped")
+			return asked(args)
+		}`,
+		ExecutionContextID: f.world, AwaitPromise: &yes, ReturnByValue: &yes,
+		Arguments: []*runtime.CallArgument{{Value: raw}},
+	}, err
+}
+
+// tell calls a function and does not wait for what comes of it. Where our world
+// is known it is on its way on return, in front of whatever is sent next: a page
+// that a dialog holds up does both in that order.
+func (t *Tab) tell(f frame, fn string, args any) {
+	if now, ok := t.frames.get(f.id); ok && now.session == f.session && t.frames.equipment(now) >= partOf(fn) {
+		call, err := callOf(now, fn, args)
+		ctx, cancel := context.WithTimeout(context.Background(), setupWithin)
+		defer cancel()
+		if err == nil && now.session.Send(ctx, runtime.CallFunctionOn.Method, call) == nil {
+			return
+		}
+	}
+	t.tabs.start(func(ctx context.Context) { _ = t.call(ctx, f, fn, args, nil) })
+}
+
+func callIn(ctx context.Context, f frame, fn string, args, result any) error {
+	call, err := callOf(f, fn, args)
 	if err != nil {
 		return err
 	}
-	yes := true
 	var got struct {
 		Result struct {
 			Value jsonv2.Value `json:"value"`
@@ -221,16 +250,7 @@ func callIn(ctx context.Context, f frame, fn string, args, result any) error {
 			} `json:"exception"`
 		} `json:"exceptionDetails"`
 	}
-	err = f.session.Call(ctx, runtime.CallFunctionOn.Method, runtime.CallFunctionOnParams{
-		FunctionDeclaration: `function(args) {
-			const asked = globalThis.tapin?.` + fn + `
-			if (!asked) throw Error("unequipped")
-			return asked(args)
-		}`,
-		ExecutionContextID: f.world, AwaitPromise: &yes, ReturnByValue: &yes,
-		Arguments: []*runtime.CallArgument{{Value: raw}},
-	}, &got)
-	if err != nil {
+	if err := f.session.Call(ctx, runtime.CallFunctionOn.Method, call, &got); err != nil {
 		return err
 	}
 	if e := got.ExceptionDetails; e != nil {
