@@ -69,12 +69,8 @@ func (t *Tab) glimpses(ctx context.Context, all []frame, into map[proto.FrameID]
 	for _, f := range all {
 		busy.Go(func() {
 			main := f.id == t.frames.main
-			limited := ctx
-			if !main {
-				var cancel context.CancelFunc
-				limited, cancel = context.WithTimeout(ctx, frameWithin)
-				defer cancel()
-			}
+			limited, cancel := t.patient(ctx, f)
+			defer cancel()
 			var g glimpse
 			err := t.call(limited, f, "observe", map[string]bool{"main": main}, &g)
 			mu.Lock()

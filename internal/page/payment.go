@@ -240,7 +240,7 @@ func (p *passage) look(ctx context.Context, t *Tab, where []frame) {
 			continue
 		}
 		wg.Go(func() {
-			limited, cancel := context.WithTimeout(ctx, frameWithin)
+			limited, cancel := t.patient(ctx, f)
 			defer cancel()
 			var e struct{ Card, Sum bool }
 			err := t.call(limited, f, "payEvidence", nil, &e)

@@ -15,7 +15,7 @@ func (t *Tab) Totals(ctx context.Context, names []string) (Totals, error) {
 	var wg sync.WaitGroup
 	for i, f := range all {
 		wg.Go(func() {
-			limited, cancel := context.WithTimeout(ctx, frameWithin)
+			limited, cancel := t.patient(ctx, f)
 			defer cancel()
 			failed[i] = t.call(limited, f, "paySums", map[string]any{"names": names}, &docs[i])
 			docs[i].frame = f

@@ -18,6 +18,15 @@ import (
 // frameWithin is how long one frame of another process may keep the others waiting.
 const frameWithin = 2 * time.Second
 
+// patient bounds what one of several documents is asked: only the page itself,
+// without which there is nothing to tell, may take its time on a slow machine.
+func (t *Tab) patient(ctx context.Context, f frame) (context.Context, context.CancelFunc) {
+	if f.id == t.frames.main {
+		return context.WithTimeout(ctx, actWithin)
+	}
+	return context.WithTimeout(ctx, frameWithin)
+}
+
 // refs is what a tab remembers of the names its snapshots gave to elements: the
 // numbers that are taken, so that none means two elements, not even in two
 // documents; and which frames' owners their parents were told of.
