@@ -43,7 +43,7 @@ type suite struct {
 var suites = []suite{
 	{name: "actions", what: "what agents do, beside raw CDP and the peers", quick: true, run: (*bench).measureActions},
 	{name: "start", what: "the first picture, cold and warm", quick: true, run: (*bench).measureStart},
-	{name: "memory", what: "what our own processes take", quick: true, run: (*bench).measureMemory},
+	{name: "memory", what: "what our own processes take", run: (*bench).measureMemory},
 	{name: "socket", what: "a tap, until the viewer's socket has the picture", run: (*bench).measureSocket},
 	{name: "glass", what: "a tap, until the phone shows it, and how smoothly it moves", run: (*bench).measureGlass},
 	{name: "crowd", what: "twenty viewers", quick: true, run: (*bench).measureCrowd},
