@@ -33,9 +33,9 @@ type file struct {
 // reference finds what a shell loads by a path of its own.
 var reference = regexp.MustCompile(`\b(src|href)="([^"#:?]+)"`)
 
-// readPages takes in the pages. All assets have one folder with
-// the digest of all of them as its name, so that modules find each other by
-// relative paths and every name can be kept for ever.
+// readPages takes in the pages. All assets have one folder with the digest of all
+// of them as its name, so that modules find each other by relative paths and every
+// name can be kept for ever.
 func readPages(ready func() (fs.FS, error)) (*pages, error) {
 	from, err := ready()
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package origin knows under which names our listeners may be addressed, and
-// how often one address may ask. It owns the list of those names, which grows
-// and shrinks while tapin runs, and what counts as this very machine. It must
+// Package origin knows under which names our listeners may be addressed, how
+// often one address may ask, and who has come and not asked anything yet. It owns
+// the list of those names, which grows and shrinks while tapin runs, and what
+// counts as this very machine. It must
 // never take a name for ours because a request says so: a foreign page can have
 // a browser send any.
 package origin
