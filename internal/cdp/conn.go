@@ -14,8 +14,8 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// Transport carries whole protocol messages. Read is called by one goroutine;
-// Write may be called by many at once. After Close both return an error.
+// Transport carries whole protocol messages. Read is called by one goroutine,
+// and what it gave is valid until it is called again; Write may be called by many at once. After Close both return an error.
 type Transport interface {
 	Read() ([]byte, error)
 	Write(ctx context.Context, message []byte) error

@@ -22,6 +22,7 @@ var _ cdp.Transport = (*Client)(nil)
 type Client struct {
 	conn    net.Conn
 	in      *bufio.Reader
+	last    []byte // the message that Read gave last, whose place the next takes
 	welcome welcome
 
 	writeMu sync.Mutex
@@ -67,7 +68,7 @@ func (c *Client) greet(mark string, epoch uint64) error {
 	if err := writeJSONFrame(c.conn, frameHello, hello{Protocol: Protocol, Mark: mark, Epoch: epoch}); err != nil {
 		return fault.New(fault.BrowserLost, "connect", "the browser's holder hung up")
 	}
-	kind, payload, err := readFrame(c.in)
+	kind, payload, err := readFrame(c.in, nil)
 	switch {
 	case err != nil:
 		return fault.New(fault.BrowserLost, "connect", "the browser's holder hung up")
@@ -93,7 +94,10 @@ func (c *Client) PIDs() (holder, browser int) { return c.welcome.PID, c.welcome.
 // Read returns the next protocol message; the holder's own news come as events.
 func (c *Client) Read() ([]byte, error) {
 	for {
-		kind, payload, err := readFrame(c.in)
+		kind, payload, err := readFrame(c.in, c.last)
+		if cap(payload) <= maxKept {
+			c.last = payload
+		}
 		if err != nil {
 			// The holder says why before it hangs up. Without a word it was
 			// killed, or it has another client now.

@@ -226,16 +226,17 @@ func (h *holder) dismiss(cause string) {
 
 // pump drains the browser's pipe for as long as it lives, client or not.
 func (h *holder) pump() {
-	r := bufio.NewReaderSize(h.browser.out, 256<<10)
+	in := messages{r: bufio.NewReaderSize(h.browser.out, 256<<10)}
 	for {
-		raw, err := r.ReadBytes(0)
+		raw, err := in.next()
 		if err != nil {
 			return
 		}
-		h.fromBrowser(raw[:len(raw)-1])
+		h.fromBrowser(raw)
 	}
 }
 
+// fromBrowser carries out what a message means and passes it on. It is not kept.
 func (h *holder) fromBrowser(raw []byte) {
 	id, method := look(raw)
 	if id >= ownIDs {

@@ -1,7 +1,9 @@
 package holder
 
 import (
+	"encoding/binary"
 	"net"
+	"slices"
 	"sync"
 )
 
@@ -11,29 +13,28 @@ import (
 const maxQueued = 64 << 20
 
 // outbox is the line of frames to one client, so that a stopped client never
-// keeps the browser's pipe from being drained.
+// keeps the browser's pipe from being drained. Where nobody stands in line a
+// frame is written at once, as far as the socket takes it: to wake another for
+// that would cost more than to do it.
 type outbox struct {
-	conn net.Conn
+	conn   net.Conn
+	inline inline
 
-	mu     sync.Mutex
-	ready  *sync.Cond
-	items  []outgoing
-	bytes  int
-	closed bool
-}
-
-type outgoing struct {
-	kind    byte
-	payload []byte
+	mu      sync.Mutex
+	ready   *sync.Cond
+	items   [][]byte // frames, and what is left of one
+	bytes   int
+	writing bool // run has taken a frame off the line and is at it
+	closed  bool
 }
 
 func newOutbox(conn net.Conn) *outbox {
-	o := &outbox{conn: conn}
+	o := &outbox{conn: conn, inline: inlineTo(conn)}
 	o.ready = sync.NewCond(&o.mu)
 	return o
 }
 
-// push reports false when the line is full.
+// push reports false when the line is full. It keeps nothing of the payload.
 func (o *outbox) push(kind byte, payload []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -43,8 +44,18 @@ func (o *outbox) push(kind byte, payload []byte) bool {
 	if len(o.items) > 0 && o.bytes+len(payload) > maxQueued {
 		return false
 	}
-	o.items = append(o.items, outgoing{kind, payload})
-	o.bytes += len(payload)
+	head := [5]byte{kind}
+	binary.BigEndian.PutUint32(head[1:], uint32(len(payload))) //nolint:gosec // bounded by maxFrame when read, and by memory here
+	sent := 0
+	if len(o.items) == 0 && !o.writing {
+		sent = o.inline.write(head[:], payload)
+	}
+	if sent == len(head)+len(payload) {
+		return true
+	}
+	rest := slices.Concat(head[min(sent, len(head)):], payload[max(0, sent-len(head)):])
+	o.items = append(o.items, rest)
+	o.bytes += len(rest)
 	o.ready.Signal()
 	return true
 }
@@ -53,23 +64,32 @@ func (o *outbox) push(kind byte, payload []byte) bool {
 func (o *outbox) run() {
 	defer func() { _ = o.conn.Close() }()
 	for {
-		o.mu.Lock()
-		for len(o.items) == 0 && !o.closed {
-			o.ready.Wait()
-		}
-		if len(o.items) == 0 {
-			o.mu.Unlock()
+		next, ok := o.pop()
+		if !ok {
 			return
 		}
-		next := o.items[0]
-		o.items[0] = outgoing{}
-		o.items = o.items[1:]
-		o.bytes -= len(next.payload)
-		o.mu.Unlock()
-		if err := writeFrame(o.conn, next.kind, next.payload); err != nil {
+		if _, err := o.conn.Write(next); err != nil {
 			return
 		}
 	}
+}
+
+func (o *outbox) pop() ([]byte, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.writing = false
+	for len(o.items) == 0 && !o.closed {
+		o.ready.Wait()
+	}
+	if len(o.items) == 0 {
+		return nil, false
+	}
+	next := o.items[0]
+	o.items[0] = nil
+	o.items = o.items[1:]
+	o.bytes -= len(next)
+	o.writing = true
+	return next, true
 }
 
 // close lets run end once it has written what is queued.

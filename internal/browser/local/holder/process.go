@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -19,8 +20,11 @@ import (
 // process is one Chromium with its pipe and its whole tree.
 type process struct {
 	cmd    *exec.Cmd
-	in     *os.File // commands
-	out    *os.File // answers and events
+	in     *os.File   // commands
+	out    *os.File   // answers and events
+	pen    sync.Mutex // held while something is written to the browser
+	inline inline
+	queued atomic.Int32 // commands that feed has to write
 	writes chan command
 	stderr *tail
 	exited chan struct{} // closed when the main process was waited for
@@ -59,7 +63,8 @@ func launch(cfg Config, proxyAddr string) (*process, error) {
 		closeAll(fromUs, toBrowser, fromBrowser, toUs)
 		return nil, err
 	}
-	p := &process{in: toBrowser, out: fromBrowser, writes: make(chan command, 64), stderr: &tail{}, exited: make(chan struct{})}
+	widen(fromBrowser)
+	p := &process{in: toBrowser, out: fromBrowser, inline: inlineTo(toBrowser), writes: make(chan command, 64), stderr: &tail{}, exited: make(chan struct{})}
 	args := append(slices.Clone(cfg.Args),
 		"--remote-debugging-pipe",
 		"--user-data-dir="+profile,
@@ -115,16 +120,15 @@ func (p *process) live(started chan<- error) {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// feed is the one writer to the pipe: a browser that does not read stalls its
-// own commands and nobody else.
+// feed writes what could not be written at once: a browser that does not read
+// stalls its own commands and nobody else.
 func (p *process) feed() {
 	for {
 		select {
 		case next := <-p.writes:
-			if next.void != nil && next.void() {
-				continue
-			}
-			if _, err := p.in.Write(append(next.raw, 0)); err != nil {
+			err := p.send(next)
+			p.queued.Add(-1)
+			if err != nil {
 				return
 			}
 		case <-p.exited:
@@ -133,7 +137,18 @@ func (p *process) feed() {
 	}
 }
 
-// write queues a command, and gives up when its sender is gone.
+func (p *process) send(next command) error {
+	p.pen.Lock()
+	defer p.pen.Unlock()
+	if next.void != nil && next.void() {
+		return nil
+	}
+	_, err := p.in.Write(append(next.raw, 0))
+	return err
+}
+
+// write gives the browser a command, at once if it can be, and gives up when its
+// sender is gone.
 func (p *process) write(raw []byte, gone <-chan struct{}, void func() bool) error {
 	if bytes.IndexByte(raw, 0) >= 0 {
 		return errors.New("a message holds the delimiter")
@@ -143,15 +158,38 @@ func (p *process) write(raw []byte, gone <-chan struct{}, void func() bool) erro
 		return io.ErrClosedPipe
 	default:
 	}
+	if p.written(raw) {
+		return nil
+	}
+	p.queued.Add(1)
+	var err error
 	select {
 	case p.writes <- command{raw, void}:
 		return nil
 	case <-gone:
-		return io.ErrClosedPipe
+		err = io.ErrClosedPipe
 	case <-p.exited:
-		return io.ErrClosedPipe
+		err = io.ErrClosedPipe
 	}
+	p.queued.Add(-1)
+	return err
 }
+
+// atomically is how much a pipe takes as a whole or not at all.
+const atomically = 4096
+
+// written writes a short command if nobody is at it or waits, and the browser
+// has room for it.
+func (p *process) written(raw []byte) bool {
+	if len(raw) >= atomically || !p.pen.TryLock() {
+		return false
+	}
+	defer p.pen.Unlock()
+	return p.queued.Load() == 0 && p.inline.write(raw, delimiter[:]) > 0
+}
+
+// delimiter is what the browser knows the end of a message by.
+var delimiter = [1]byte{}
 
 // end kills the whole tree and waits until the last of it is gone.
 func (p *process) end() {

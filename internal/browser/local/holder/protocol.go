@@ -6,8 +6,10 @@ package holder
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -128,7 +130,8 @@ func writeJSONFrame(w net.Conn, kind byte, v any) error {
 	return writeFrame(w, kind, payload)
 }
 
-func readFrame(r *bufio.Reader) (kind byte, payload []byte, err error) {
+// readFrame reads into the buffer if what comes fits, and into a new one if not.
+func readFrame(r *bufio.Reader, into []byte) (kind byte, payload []byte, err error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return 0, nil, err
@@ -137,9 +140,39 @@ func readFrame(r *bufio.Reader) (kind byte, payload []byte, err error) {
 	if size > maxFrame {
 		return 0, nil, fmt.Errorf("a frame of %d bytes is over the limit", size)
 	}
-	payload = make([]byte, size)
+	payload = into[:0]
+	if int(size) > cap(into) {
+		payload = make([]byte, size)
+	}
+	payload = payload[:size]
 	if _, err := io.ReadFull(r, payload); err != nil {
 		return 0, nil, err
 	}
 	return head[0], payload, nil
 }
+
+// messages reads what the browser says, one message after the other.
+type messages struct {
+	r    *bufio.Reader
+	long []byte // the last one that was longer than the reader's buffer
+}
+
+// next is valid until the one after it.
+func (m *messages) next() ([]byte, error) {
+	raw, err := m.r.ReadSlice(0)
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return bytes.TrimSuffix(raw, delimiter[:]), err
+	}
+	if cap(m.long) > maxKept {
+		m.long = nil
+	}
+	m.long = m.long[:0]
+	for ; errors.Is(err, bufio.ErrBufferFull); raw, err = m.r.ReadSlice(0) {
+		m.long = append(m.long, raw...)
+	}
+	m.long = append(m.long, raw...)
+	return bytes.TrimSuffix(m.long, delimiter[:]), err
+}
+
+// maxKept is the longest buffer that is kept for the next message.
+const maxKept = 1 << 20

@@ -27,7 +27,7 @@ func (h *holder) accept() {
 func (h *holder) serve(conn net.Conn) {
 	r := bufio.NewReaderSize(conn, 64<<10)
 	_ = conn.SetDeadline(time.Now().Add(helloWithin))
-	kind, payload, err := readFrame(r)
+	kind, payload, err := readFrame(r, nil)
 	var greeting hello
 	if err != nil || kind != frameHello || json.Unmarshal(payload, &greeting) != nil {
 		_ = conn.Close()
@@ -42,7 +42,7 @@ func (h *holder) serve(conn net.Conn) {
 	_ = conn.SetDeadline(time.Time{})
 	go c.out.run()
 	for {
-		kind, payload, err := readFrame(r)
+		kind, payload, err := readFrame(r, nil)
 		if err != nil {
 			break
 		}

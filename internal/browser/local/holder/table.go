@@ -93,10 +93,15 @@ var tracked = map[string]bool{
 	"Inspector.targetCrashed": true, "Inspector.targetReloadedAfterCrash": true,
 }
 
-// fromBrowser notes an event. present says whether a client will get it.
+// fromBrowser notes an event. present says whether a client will get it. What
+// it came as is copied: the next message takes its place.
 func (t *table) fromBrowser(e *envelope, raw []byte, present bool) {
 	t.order++
-	note := &entry{order: t.order, raw: raw, session: e.Session}
+	if e.Method == "Page.screencastFrame" {
+		t.picture(e, raw, present)
+		return
+	}
+	note := &entry{order: t.order, raw: bytes.Clone(raw), session: e.Session}
 	switch e.Method {
 	case "Target.targetCreated", "Target.targetInfoChanged":
 		// A change is told as a creation: to the next client it is one.
@@ -136,11 +141,17 @@ func (t *table) fromBrowser(e *envelope, raw []byte, present bool) {
 		if present && e.Params.State != "inProgress" {
 			t.forgetDownload(e.Params.GUID)
 		}
-	case "Page.screencastFrame":
-		t.frame = note
-		if present {
-			t.unacked[frameKey{e.Session, e.cast()}]++
-		}
+	}
+}
+
+// picture notes one where the last one was: they come by the dozen a second.
+func (t *table) picture(e *envelope, raw []byte, present bool) {
+	if t.frame == nil {
+		t.frame = &entry{}
+	}
+	t.frame.order, t.frame.session, t.frame.raw = t.order, e.Session, append(t.frame.raw[:0], raw...)
+	if present {
+		t.unacked[frameKey{e.Session, e.cast()}]++
 	}
 }
 

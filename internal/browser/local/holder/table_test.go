@@ -171,8 +171,10 @@ func FuzzReadFrame(f *testing.F) {
 	f.Add([]byte{'M', 255, 255, 255, 255})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r := bufio.NewReader(bytes.NewReader(raw))
+		var payload []byte
 		for {
-			_, payload, err := readFrame(r)
+			var err error
+			_, payload, err = readFrame(r, payload)
 			if err != nil {
 				return
 			}
