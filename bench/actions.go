@@ -18,10 +18,11 @@ func (b *bench) field(ctx context.Context, site string) ([]participant, func(), 
 	makers := []func() (participant, error){
 		func() (participant, error) { return newFloor(ctx, b.chromium) },
 		func() (participant, error) { return newTapinHTTP(ctx, b.binary, site) },
-		func() (participant, error) { return newTapinMCP(ctx, b.binary, site) },
+		func() (participant, error) { return newTapinMCP(ctx, b.binary, site, false) },
 	}
 	if b.peers {
 		makers = append(makers,
+			func() (participant, error) { return newTapinMCP(ctx, b.binary, site, true) },
 			func() (participant, error) { return newPlaywrightCore(ctx, b.chromium) },
 			func() (participant, error) { return newAgentBrowserCLI(ctx, b.chromium) },
 			func() (participant, error) { return newAgentBrowserMCP(ctx, b.chromium, false) },
@@ -78,17 +79,29 @@ func throughMCP(figures map[string]figure) []verdict {
 		return nil
 	}
 	var all []verdict
-	for _, rival := range [][2]string{{"agent-browser-mcp", ""}, {"agent-browser-mcp-look", ", with the page in the answer as in ours"}} {
-		if theirs, ok := figures[rival[0]]; ok {
-			all = append(all, atMost("through MCP, to agent-browser's"+rival[1], ours.Median/theirs.Median, 1))
+	like := ours // what does the same as the others' plain answer
+	if brief, ok := figures[briefMCP]; ok {
+		like = brief
+	}
+	for _, pair := range []struct {
+		ours  figure
+		rival string
+		how   string
+	}{{like, "agent-browser-mcp", ""}, {ours, "agent-browser-mcp-look", ", with the page in the answer as in ours"}} {
+		if theirs, ok := figures[pair.rival]; ok {
+			all = append(all, atMost("through MCP, to agent-browser's"+pair.how, pair.ours.Median/theirs.Median, 1))
 		}
 	}
-	for _, peer := range []string{"playwright-mcp", "chrome-devtools-mcp"} {
-		theirs, ok := figures[peer]
+	// Of these two only the first answers with the page.
+	for _, pair := range []struct {
+		ours figure
+		peer string
+	}{{ours, "playwright-mcp"}, {like, "chrome-devtools-mcp"}} {
+		theirs, ok := figures[pair.peer]
 		if !ok {
 			continue
 		}
-		v := atLeast("through MCP, faster than "+peer, theirs.Median/ours.Median, 2)
+		v := atLeast("through MCP, faster than "+pair.peer, theirs.Median/pair.ours.Median, 2)
 		if most := theirs.Median / figures["floor"].Median; v.Result == missed && v.Got >= 1 && most < 2*bareMCP {
 			v.Result, v.Why = bounded, fmt.Sprintf("raw CDP alone is only %s times as fast", brief(most))
 		}
@@ -103,7 +116,7 @@ func throughMCP(figures map[string]figure) []verdict {
 const bareMCP = 1.2
 
 // whoOrder is how participants stand in tables.
-var whoOrder = []string{"floor", "tapin", "tapin-mcp", "agent-browser", "agent-browser-mcp", "agent-browser-mcp-look", "playwright-core", "playwright-mcp", "chrome-devtools-mcp"}
+var whoOrder = []string{"floor", "tapin", "tapin-mcp", briefMCP, "agent-browser", "agent-browser-mcp", "agent-browser-mcp-look", "playwright-core", "playwright-mcp", "chrome-devtools-mcp"}
 
 func ordered(figures map[string]figure) []string {
 	var names []string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 )
@@ -73,7 +74,7 @@ type participant interface {
 // every is who does not play each round: the peers every second, the slow ones
 // every fourth. The floor and tapin always do.
 var every = map[string]int{
-	"playwright-core": 2, "agent-browser": 2, "agent-browser-mcp": 2, "agent-browser-mcp-look": 4, "playwright-mcp": 4, "chrome-devtools-mcp": 4,
+	briefMCP: 2, "playwright-core": 2, "agent-browser": 2, "agent-browser-mcp": 2, "agent-browser-mcp-look": 4, "playwright-mcp": 4, "chrome-devtools-mcp": 4,
 }
 
 // A browser is not done when it says so: a page that has loaded is painted next,
@@ -87,6 +88,7 @@ const (
 // measureAction lets everybody do it, turn by turn: a noisy moment hits all
 // alike. The first round warms up and counts for nothing.
 func measureAction(ctx context.Context, all []participant, a action, site string, rounds int) (map[string][]time.Duration, error) {
+	all = slices.DeleteFunc(slices.Clone(all), func(p participant) bool { return p.name() == briefMCP && a.Kind != navigate })
 	took := map[string][]time.Duration{}
 	count := map[string]int{}
 	for _, p := range all {

@@ -10,8 +10,9 @@ import (
 )
 
 // newTapinMCP takes part through MCP, as a host starts it: the first call starts
-// tapin, which is ended afterwards.
-func newTapinMCP(ctx context.Context, binary, site string) (*mcpPeer, error) {
+// tapin, which is ended afterwards. A brief one has a page opened without being
+// told what is on it, as others do.
+func newTapinMCP(ctx context.Context, binary, site string, brief bool) (*mcpPeer, error) {
 	home, err := os.MkdirTemp("", "tapin")
 	if err != nil {
 		return nil, err
@@ -28,8 +29,20 @@ func newTapinMCP(ctx context.Context, binary, site string) (*mcpPeer, error) {
 		_ = exec.Command(binary, "--home", home, "down").Run() //nolint:gosec // the program to measure
 		_ = os.RemoveAll(home)
 	}
+	if brief {
+		return &mcpPeer{mcpClient: c, dialect: dialect{label: briefMCP, after: after, call: func(a action, url, value, at string) (string, map[string]any) {
+			name, arguments := tapinTool(a, url, value, at)
+			if a.Kind == navigate {
+				arguments["outline"] = false
+			}
+			return name, arguments
+		}}}, nil
+	}
 	return &mcpPeer{mcpClient: c, dialect: dialect{label: "tapin-mcp", after: after, call: tapinTool}}, nil
 }
+
+// briefMCP only differs where a page is opened, and only takes part there.
+const briefMCP = "tapin-mcp-brief"
 
 func tapinTool(a action, url, value, _ string) (string, map[string]any) {
 	switch a.Kind {

@@ -94,7 +94,7 @@ func (b *bench) snapshots(ctx context.Context, site string, pages map[string]str
 		seen[name] = map[string]string{}
 	}
 	for _, start := range []func() (*mcpPeer, error){
-		func() (*mcpPeer, error) { return newTapinMCP(ctx, b.binary, site) },
+		func() (*mcpPeer, error) { return newTapinMCP(ctx, b.binary, site, false) },
 		func() (*mcpPeer, error) { return newPlaywrightMCP(ctx, b.chromium) },
 		func() (*mcpPeer, error) { return newDevToolsMCP(ctx, b.chromium) },
 		func() (*mcpPeer, error) { return newAgentBrowserMCP(ctx, b.chromium, false) },

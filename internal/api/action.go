@@ -295,17 +295,20 @@ type SnapshotQuery struct {
 	MaxChars    int  `json:"max_chars,omitempty" min:"100" max:"1000000" doc:"Where to cut; what is in view comes first."`
 	Interactive bool `json:"interactive,omitempty" doc:"Only what can be acted on."`
 	Offset      *int `json:"offset,omitempty" min:"0" doc:"The line to go on from, counted from 1; 0 is all of it, what is in view first. With it, whatever is left out names its own offset."`
+	PartChars   int  `json:"part_chars,omitempty" min:"100" max:"1000000" doc:"Give a part beside it if it is longer than this: as much as fits, from offset on."`
 	StirMS      int  `json:"stir_ms,omitempty" min:"0" max:"10000" doc:"Wait so long, at most, for something on the page to change."`
 	StillMS     int  `json:"still_ms,omitempty" min:"0" max:"10000" doc:"Wait so long, at most, until the page has stood still for a moment."`
 }
 
 // SnapshotAnswer is the page as an outline with refs.
 type SnapshotAnswer struct {
-	SessionID string `json:"session_id"`
-	Snapshot  string `json:"snapshot" doc:"One line an element: role, name, state and ref."`
-	Truncated bool   `json:"truncated"`
-	URL       string `json:"url"`
-	Title     string `json:"title"`
+	SessionID string  `json:"session_id"`
+	Snapshot  string  `json:"snapshot" doc:"One line an element: role, name, state and ref."`
+	Truncated bool    `json:"truncated"`
+	Part      *string `json:"part,omitempty" doc:"The part that was asked for beside it; whatever is left out names its offset."`
+	Cut       bool    `json:"part_truncated,omitempty" doc:"Something is left out of the part."`
+	URL       string  `json:"url"`
+	Title     string  `json:"title"`
 }
 
 // TextQuery says how much of the text to give.

@@ -14,14 +14,15 @@ func (s *Server) snapshot(c *call, q *api.SnapshotQuery) (*api.SnapshotAnswer, e
 		return nil, err
 	}
 	outline, err := on.Snapshot(c.r.Context(), page.SnapshotOptions{
-		MaxChars: q.MaxChars, Interactive: q.Interactive, Offset: q.Offset,
+		MaxChars: q.MaxChars, Interactive: q.Interactive, Offset: q.Offset, PartChars: q.PartChars,
 		Stir: time.Duration(q.StirMS) * time.Millisecond, Still: time.Duration(q.StillMS) * time.Millisecond,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &api.SnapshotAnswer{
-		SessionID: on.Info().ID, Snapshot: outline.Text, Truncated: outline.Truncated, URL: outline.URL, Title: outline.Title,
+		SessionID: on.Info().ID, Snapshot: outline.Text, Truncated: outline.Truncated, Part: outline.Part, Cut: outline.Cut,
+		URL: outline.URL, Title: outline.Title,
 	}, nil
 }
 

@@ -72,6 +72,13 @@ func (v *view) last(id string) (sight, bool) {
 	return s, ok
 }
 
+// forget is for a page that is not there any more.
+func (v *view) forget(id string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.sights, id)
+}
+
 func (v *view) note(id string, s sight) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -119,27 +126,38 @@ func (c *call) prepare(ctx context.Context, id string) {
 		return
 	}
 	if now, err := c.outline(ctx, id, 0, 0); err == nil {
-		c.seen.note(now.SessionID, c.sight(ctx, now))
+		c.seen.note(now.SessionID, sightOf(now, c.tabs(ctx, now.SessionID)))
 	}
 }
 
 // outline is all of the page, once it has changed or stood still, if that is
-// waited for.
+// waited for, and as much of it as an answer has room for.
 func (c *call) outline(ctx context.Context, id string, stir, still time.Duration) (*api.SnapshotAnswer, error) {
-	return ask(ctx, c.line, func(client *api.Client) (*api.SnapshotAnswer, error) {
-		return client.Snapshot(ctx, id, api.SnapshotQuery{MaxChars: wholeChars, StirMS: int(stir.Milliseconds()), StillMS: int(still.Milliseconds())})
-	})
+	return c.read(ctx, id, api.SnapshotQuery{PartChars: observeChars, StirMS: int(stir.Milliseconds()), StillMS: int(still.Milliseconds())})
 }
 
-func (c *call) sight(ctx context.Context, now *api.SnapshotAnswer) sight {
-	s := sight{url: now.URL, outline: now.Snapshot}
-	tabs, err := ask(ctx, c.line, func(client *api.Client) (*api.TabsAnswer, error) { return client.Tabs(ctx, now.SessionID) })
-	if err == nil {
-		for _, t := range tabs.Tabs {
-			s.tabs = append(s.tabs, t.TabID)
-		}
+// read is all of the page, and a part of it: what is told is of the moment that
+// later changes are told from.
+func (c *call) read(ctx context.Context, id string, q api.SnapshotQuery) (*api.SnapshotAnswer, error) {
+	q.MaxChars = wholeChars
+	return ask(ctx, c.line, func(client *api.Client) (*api.SnapshotAnswer, error) { return client.Snapshot(ctx, id, q) })
+}
+
+func sightOf(now *api.SnapshotAnswer, tabs []string) sight {
+	return sight{url: now.URL, outline: now.Snapshot, tabs: tabs}
+}
+
+// tabs are the ids of those that are open, as far as that can be told.
+func (c *call) tabs(ctx context.Context, id string) []string {
+	got, err := ask(ctx, c.line, func(client *api.Client) (*api.TabsAnswer, error) { return client.Tabs(ctx, id) })
+	if err != nil {
+		return nil
 	}
-	return s
+	var ids []string
+	for _, t := range got.Tabs {
+		ids = append(ids, t.TabID)
+	}
+	return ids
 }
 
 // observe tells what has become of the page after an action, so that the agent
@@ -157,17 +175,25 @@ func (c *call) observe(ctx context.Context, id string, p api.Page, asks []api.Qu
 		v.words = asked(asks[0])
 	}
 	before, known := c.seen.last(id)
+	var tabs []string
+	var beside sync.WaitGroup
+	if !known {
+		beside.Go(func() { tabs = c.tabs(ctx, id) })
+	}
 	now, err := c.settled(ctx, id, before, known, known && p.URL != before.url)
+	beside.Wait()
 	if err != nil {
 		v.Kind = "unread"
 		v.words = sentence(v.words, fmt.Sprintf("What the page shows now could not be read (%s).", fault.Of(err).Code))
 		return v.put(extra, "")
 	}
 	v.URL, v.Title = plain(now.URL, maxURL), plain(now.Title, maxTitle)
-	after := c.sight(ctx, now) // now, as a tab may have opened while the page settled
-	c.seen.note(now.SessionID, after)
 	if known {
-		for _, tab := range after.tabs {
+		tabs = c.tabs(ctx, now.SessionID) // now, as one may have opened while the page settled
+	}
+	c.seen.note(now.SessionID, sightOf(now, tabs))
+	if known {
+		for _, tab := range tabs {
 			if !slices.Contains(before.tabs, tab) {
 				v.NewTab = tab
 				v.words = sentence(v.words, "A new tab was opened and is in front; browser_tabs lists them.")
@@ -177,7 +203,7 @@ func (c *call) observe(ctx context.Context, id string, p api.Page, asks []api.Qu
 			return v.put(extra, body)
 		}
 	}
-	return c.fill(ctx, v, now, observeChars, nil)
+	return v.fill(now)
 }
 
 // changes tells the difference, unless the page itself is the shorter answer.
@@ -229,23 +255,11 @@ func (c *call) settled(ctx context.Context, id string, before sight, known, move
 	return last, err
 }
 
-// fill puts the outline into the view, cut to its most important part.
-func (c *call) fill(ctx context.Context, v *pageView, now *api.SnapshotAnswer, most int, offset *int) *pageView {
+// fill puts the outline into the view, or the part of it that was asked for.
+func (v *pageView) fill(now *api.SnapshotAnswer) *pageView {
 	body := now.Snapshot
-	if len(body) > most || offset != nil && *offset > 0 {
-		start := 0
-		if offset != nil {
-			start = *offset
-		}
-		cut, err := ask(ctx, c.line, func(client *api.Client) (*api.SnapshotAnswer, error) {
-			return client.Snapshot(ctx, now.SessionID, api.SnapshotQuery{MaxChars: most, Offset: &start})
-		})
-		if err != nil {
-			v.Kind = "unread"
-			v.words = sentence(v.words, fmt.Sprintf("What the page shows now could not be read (%s).", fault.Of(err).Code))
-			return v.put(nil, "")
-		}
-		body, v.Truncated = cut.Snapshot, cut.Truncated
+	if now.Part != nil {
+		body, v.Truncated = *now.Part, now.Cut
 	}
 	v.Kind = "snapshot"
 	if v.Truncated {

@@ -40,6 +40,43 @@ func TestALongPageIsReadToItsEnd(t *testing.T) {
 	if len(seen) != 900 {
 		t.Errorf("%d of 900 buttons were reached", len(seen))
 	}
+	if text, _ := c.must("browser_snapshot", map[string]any{"offset": 1_000_000}); strings.Contains(text, "Button") {
+		t.Errorf("past its end the page has %.300q", text)
+	}
+}
+
+func TestAPageIsOpenedWithoutItsOutline(t *testing.T) {
+	t.Parallel()
+	s := site(t, map[string]string{"/": `<!doctype html><title>Short</title><button onclick="this.textContent = 'Pressed'">Press</button>`})
+	c := open(t, s).overPipes(t, nil, nil)
+	for range 2 { // in a new session, and in one that is there
+		text, data := c.must("browser_navigate", map[string]any{"url": s.URL, "outline": false})
+		if !strings.Contains(text, "title: Short") || strings.Contains(text, "Press") || page(data)["kind"] != nil {
+			t.Errorf("without its outline: %s", text)
+		}
+	}
+	if text, _ := c.must("browser_click", map[string]any{"target": "button"}); !strings.Contains(text, "button focused: Pressed") {
+		t.Errorf("what nobody has seen is told whole: %s", text)
+	}
+}
+
+// What is told after a navigation is the page, not how it differs from the last.
+func TestAnotherPageIsToldAsItIs(t *testing.T) {
+	t.Parallel()
+	rows := func(word string) string {
+		var b strings.Builder
+		for i := range 400 {
+			fmt.Fprintf(&b, "<p>%s %d is one of many lines of this page</p>", word, i)
+		}
+		return `<!doctype html><title>` + word + `</title>` + b.String()
+	}
+	s := site(t, map[string]string{"/one": rows("First"), "/two": rows("Second")})
+	c := open(t, s).overPipes(t, nil, nil)
+	c.must("browser_navigate", map[string]any{"url": s.URL + "/one"})
+	text, data := c.must("browser_navigate", map[string]any{"url": s.URL + "/two"})
+	if page(data)["kind"] != "snapshot" || strings.Contains(text, "First") || !strings.Contains(text, "> Second 0 is one") {
+		t.Errorf("%v: %.600s", page(data)["kind"], text)
+	}
 }
 
 func TestAnActionTellsWhatItChanged(t *testing.T) {

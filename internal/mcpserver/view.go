@@ -37,15 +37,15 @@ func start(ctx context.Context, c *call, in *startIn) (string, *started, error) 
 	return c.open(ctx, api.StartRequest{
 		URL: in.URL, Context: in.Context, Provider: in.Provider, Viewport: in.Viewport, Mobile: in.Mobile, Locale: in.Locale,
 		Timezone: in.Timezone, TimeoutS: in.TimeoutS, SaveContext: in.SaveContext, Look: blind(),
-	})
+	}, true)
 }
 
-func (c *call) open(ctx context.Context, req api.StartRequest) (string, *started, error) {
+func (c *call) open(ctx context.Context, req api.StartRequest, outline bool) (string, *started, error) {
 	now, err := tell(ctx, c.line, func(client *api.Client) (*api.StartAnswer, error) { return client.Start(ctx, req) })
 	if err != nil {
 		return "", nil, err
 	}
-	s := shown{now.SessionID, c.observe(ctx, now.SessionID, now.Page, nil)}
+	s := shown{now.SessionID, c.opened(ctx, now.SessionID, now.Page, outline)}
 	out := &started{Deadline: now.Deadline, Notes: now.Notes, shown: s}
 	if now.LiveViewURL != nil {
 		out.LiveViewURL = *now.LiveViewURL
@@ -54,8 +54,9 @@ func (c *call) open(ctx context.Context, req api.StartRequest) (string, *started
 }
 
 type navigateIn struct {
-	URL  string `json:"url" required:"true" max:"8192" doc:"The address to open."`
-	Wait string `json:"wait,omitempty" max:"64" hidden:"true"`
+	URL     string `json:"url" required:"true" max:"8192" doc:"The address to open."`
+	Outline *bool  `json:"outline,omitempty" doc:"false: only address and title."`
+	Wait    string `json:"wait,omitempty" max:"64" hidden:"true"`
 	patience
 	session
 }
@@ -71,9 +72,10 @@ func navigate(ctx context.Context, c *call, in *navigateIn) (string, *moved, err
 			return client.Navigate(ctx, in.SessionID, api.NavigateRequest{URL: in.URL, Wait: in.Wait, TimeoutMS: in.TimeoutMS, Look: blind()})
 		})
 	}
+	outline := in.Outline == nil || *in.Outline
 	now, err := went()
 	if errors.Is(err, fault.NoSession) && in.SessionID == "" {
-		words, begun, startErr := c.open(ctx, api.StartRequest{URL: in.URL, Look: blind()})
+		words, begun, startErr := c.open(ctx, api.StartRequest{URL: in.URL, Look: blind()}, outline)
 		if startErr == nil {
 			return words, &moved{shown: begun.shown}, nil
 		}
@@ -85,7 +87,7 @@ func navigate(ctx context.Context, c *call, in *navigateIn) (string, *moved, err
 	if err != nil {
 		return "", nil, err
 	}
-	return c.arrived(ctx, now)
+	return c.arrived(ctx, now, outline)
 }
 
 type backIn struct{ session }
@@ -97,17 +99,27 @@ func back(ctx context.Context, c *call, in *backIn) (string, *moved, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	return c.arrived(ctx, now)
+	return c.arrived(ctx, now, true)
 }
 
-// arrived tells of a page that was opened; what was there before is no matter.
-func (c *call) arrived(ctx context.Context, now *api.PageAnswer) (string, *moved, error) {
+// arrived tells of a page that was opened.
+func (c *call) arrived(ctx context.Context, now *api.PageAnswer, outline bool) (string, *moved, error) {
 	words := "Opened."
 	if now.StatusCode >= 400 {
 		words = fmt.Sprintf("Opened; the site answered with status %d.", now.StatusCode)
 	}
-	s := shown{now.SessionID, c.observe(ctx, now.SessionID, now.Page, nil)}
+	s := shown{now.SessionID, c.opened(ctx, now.SessionID, now.Page, outline)}
 	return sentence(words, s.Page.words), &moved{now.StatusCode, s}, nil
+}
+
+// opened tells a page that has just come; what was there before is no matter.
+func (c *call) opened(ctx context.Context, id string, p api.Page, outline bool) *pageView {
+	c.seen.forget(id)
+	if outline || p.Dialog != nil {
+		return c.observe(ctx, id, p, nil)
+	}
+	v := &pageView{URL: plain(p.URL, maxURL), Title: plain(p.Title, maxTitle)}
+	return v.put(nil, "")
 }
 
 type scrollIn struct {
@@ -194,22 +206,19 @@ func snapshot(ctx context.Context, c *call, in *snapshotIn) (string, *shown, err
 	if in.Interactive {
 		return c.interactive(ctx, in)
 	}
-	now, err := c.outline(ctx, in.SessionID, 0, 0)
+	now, err := c.read(ctx, in.SessionID, api.SnapshotQuery{PartChars: in.MaxChars, Offset: &in.Offset})
 	if err != nil {
 		return "", nil, err
 	}
 	v := &pageView{URL: plain(now.URL, maxURL), Title: plain(now.Title, maxTitle)}
 	before, known := c.seen.last(now.SessionID)
-	c.seen.note(now.SessionID, c.sight(ctx, now))
+	c.seen.note(now.SessionID, sightOf(now, c.tabs(ctx, now.SessionID)))
 	if in.Diff && known {
 		if body, told := v.changes(before, now); told {
 			return v.words, &shown{now.SessionID, v.put(nil, body)}, nil
 		}
 	}
-	v = c.fill(ctx, v, now, in.MaxChars, &in.Offset)
-	if v.Kind == "unread" {
-		return "", nil, fault.New(fault.WaitTimeout, "", "the page changed while it was read").WithHint("Try again.")
-	}
+	v = v.fill(now)
 	return v.words, &shown{now.SessionID, v}, nil
 }
 

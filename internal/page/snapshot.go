@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,9 @@ type SnapshotOptions struct {
 	// document; lines count from 1, and 0 is all of it, what is in view first.
 	// Whoever gives it is told the offset of whatever is left out.
 	Offset *int
+	// PartChars asks for a part of it beside, of so many characters, if it is
+	// longer: the offset is that of the part then.
+	PartChars int
 	// Stir is how long to wait for something on the page to change, and Still how
 	// long then, at most, until it has stood still for a moment; 0 waits for neither.
 	Stir, Still time.Duration
@@ -40,7 +44,9 @@ type SnapshotOptions struct {
 // typed into a secret field is not in it.
 type Snapshot struct {
 	Text      string
-	Truncated bool // something was left out for its length; the text says where
+	Truncated bool    // something was left out for its length; the text says where
+	Part      *string // nil where none was asked for, or all of it is no longer
+	Cut       bool    // something was left out of the part
 	URL       string
 	Title     string
 }
@@ -71,8 +77,8 @@ func (t *Tab) Snapshot(ctx context.Context, o SnapshotOptions) (Snapshot, error)
 	if o.Offset != nil && *o.Offset < 0 {
 		return Snapshot{}, fault.New(fault.InvalidRequest, "take a snapshot", "an offset of %d is before the beginning", *o.Offset)
 	}
-	if o.MaxChars < leastChars {
-		return Snapshot{}, fault.New(fault.InvalidRequest, "take a snapshot", "%d characters are too few; %d is the least", o.MaxChars, leastChars)
+	if least := min(o.MaxChars, cmp.Or(o.PartChars, leastChars)); least < leastChars {
+		return Snapshot{}, fault.New(fault.InvalidRequest, "take a snapshot", "%d characters are too few; %d is the least", least, leastChars)
 	}
 	t.settle(ctx, o.Stir, o.Still)
 	var shot Snapshot
@@ -98,14 +104,27 @@ func (t *Tab) Snapshot(ctx context.Context, o SnapshotOptions) (Snapshot, error)
 			lines[i].Text = conceal(lines[i].Text)
 		}
 		shot = Snapshot{URL: conceal(here.URL), Title: conceal(here.Title)}
-		if o.Offset == nil {
-			shot.Text, shot.Truncated = fit(lines, o.MaxChars)
-		} else {
-			shot.Text, shot.Truncated = fitFrom(lines, o.MaxChars, *o.Offset)
-		}
+		shot.put(lines, o)
 		return nil
 	})
 	return shot, err
+}
+
+// put makes texts of the lines.
+func (s *Snapshot) put(lines []outlineLine, o SnapshotOptions) {
+	if o.Offset != nil && o.PartChars == 0 {
+		s.Text, s.Truncated = fitFrom(lines, o.MaxChars, *o.Offset)
+		return
+	}
+	s.Text, s.Truncated = fit(lines, o.MaxChars)
+	offset := 0
+	if o.Offset != nil {
+		offset = *o.Offset
+	}
+	if o.PartChars > 0 && (offset > 0 || utf8.RuneCountInString(s.Text) > o.PartChars) {
+		part, cut := fitFrom(lines, o.PartChars, offset)
+		s.Part, s.Cut = &part, cut
+	}
 }
 
 // settle waits for the page to have come to rest. One that cannot be asked is

@@ -5,7 +5,7 @@
   if (tapin.atRest) return
 
   const EVERYTHING = { subtree: true, childList: true, attributes: true, characterData: true }
-  const QUIET = 60 // ms: a few frames
+  const QUIET = 34 // ms: two frames
   let since = null // when we began to see nothing; null while we do not look
 
   // A page that changes all the time shall not pay for being watched: after a

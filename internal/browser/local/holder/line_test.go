@@ -82,7 +82,9 @@ func TestCommandsReachASlowBrowserInOrder(t *testing.T) {
 	p := &process{in: to, inline: inlineTo(to), writes: make(chan command, 64), exited: make(chan struct{})}
 	go p.feed()
 	const commands = 400
-	command := func(i int) string { return fmt.Sprintf("%d%s", i, strings.Repeat("x", []int{3, 100, 5000, 200_000}[i%4]/(1+i%3))) }
+	command := func(i int) string {
+		return fmt.Sprintf("%d%s", i, strings.Repeat("x", []int{3, 100, 5000, 200_000}[i%4]/(1+i%3)))
+	}
 	go func() {
 		for i := range commands {
 			if p.write([]byte(command(i)), nil, nil) != nil {
