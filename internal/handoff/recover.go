@@ -31,18 +31,20 @@ func (r *Room) Recover(ctx context.Context) {
 		l.turn.take()
 		r.settle(ctx, l)
 		lost := !l.rec.IsOver() && errors.Is(r.retake(ctx, l.rec), fault.NoSession)
-		late := lost && !wallClock().Before(l.rec.Deadline)
+		if late := lost && !wallClock().Before(l.rec.Deadline); late {
+			// Its time was over before: the owner is told that, and finds a to-do. In the
+			// same turn, as its timer is due as well and knows nothing of the loss.
+			if _, _, err := r.applyLocked(ctx, l, tick{now: wallClock(), lost: true}); err != nil {
+				r.log.Error("a hand-off that is out of time could not be ended yet", "handoff", l.id, "error", err)
+			}
+			lost = false
+		}
 		session := l.rec.SessionID
 		l.turn.give()
 		if generation, err := r.deps.Stage.Generation(session); err == nil {
 			r.replace(ctx, l, generation)
 		}
-		switch {
-		case late: // its time was over before: the owner is told that, and finds a to-do
-			if _, err := r.apply(ctx, l, tick{now: wallClock(), lost: true}); err != nil {
-				r.log.Error("a hand-off that is out of time could not be ended yet", "handoff", l.id, "error", err)
-			}
-		case lost:
+		if lost {
 			r.lose(ctx, l, "it could not be picked up after a restart")
 		}
 	}

@@ -41,13 +41,15 @@ type theatre struct {
 	idle       bool // the agent has not used it for long: after a restart nobody picks it up
 	// step is asked before each call that changes something, and after it.
 	step func(what string) error
+	// pause is how long it takes to say which browser there is.
+	pause func()
 }
 
 const aSession = "ses_1"
 
 func newTheatre() *theatre {
 	return &theatre{
-		session: aSession, generation: 1, typed: map[string]int{}, visible: map[string]bool{"#login": true}, step: func(string) error { return nil },
+		session: aSession, generation: 1, typed: map[string]int{}, visible: map[string]bool{"#login": true}, step: func(string) error { return nil }, pause: func() {},
 		seen: page.Observation{
 			URL: "https://bank.example/login?code=secret#otp", Origin: "https://bank.example", Title: "Sign in", Cookies: 1,
 			LocalKeys: []string{"theme"}, Fingerprint: "f1",
@@ -214,6 +216,7 @@ func (s *theatre) Stale(_ context.Context, session string) error {
 }
 
 func (s *theatre) Generation(session string) (int, error) {
+	s.pause()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.generation, s.there(session)

@@ -367,3 +367,28 @@ func TestAParkedHandoffWaitsADay(t *testing.T) {
 		}
 	})
 }
+
+// A hand-off that ran out of time while nobody was there, and whose browser is
+// gone, leaves a to-do, also when its own timer is as quick as the recovery.
+func TestATimerKnowsNoBetterThanTheRecovery(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		home, stage, evidence := t.TempDir(), newTheatre(), &runs{}
+		h, err := moveIn(t, home, stage, evidence, nil, nil)
+		must(t, err)
+		rec := h.begin(StartOptions{OnTimeout: ReturnOnTimeout})
+		h.moveOut()
+		stage.lose()
+		pass(time.Hour)
+		stage.pause = func() { time.Sleep(time.Second) } // the timer comes first
+		h, err = moveIn(t, home, stage, evidence, nil, nil)
+		must(t, err)
+		defer h.moveOut()
+		pass(time.Minute)
+		todos, err := h.Todos()
+		must(t, err)
+		if got := h.get(rec.ID); got.Status != TimedOut || len(todos) != 1 || got.TodoID != todos[0].ID {
+			t.Errorf("it is %s with %d to-dos", got.Status, len(todos))
+		}
+	})
+}

@@ -1,9 +1,12 @@
 package liveview
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"net"
+	"net/http"
 	"sync"
 	"time"
 
@@ -115,6 +118,20 @@ func (v *viewer) write(ctx context.Context, raw []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
 	return v.conn.Write(ctx, websocket.MessageText, raw)
+}
+
+// roomy gives a socket room for a usual picture: what does not fit goes out in two
+// parts, each with the whole way through the system for itself, for every viewer.
+type roomy struct{ http.ResponseWriter }
+
+const room = 32 << 10
+
+func (w roomy) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, streams, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil {
+		streams.Writer = bufio.NewWriterSize(conn, room)
+	}
+	return conn, streams, err
 }
 
 // messages are where pictures are put behind their headers. To copy one costs

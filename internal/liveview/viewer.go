@@ -75,7 +75,7 @@ func (l leave) Error() string { return "the viewer leaves: " + l.reason }
 // socket lets a device in that has claimed the link.
 func (d *Door) socket(w http.ResponseWriter, r *http.Request) {
 	at, id := visitOf(r), r.PathValue("link")
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
+	conn, err := websocket.Accept(roomy{w}, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		return // it has been answered
 	}

@@ -148,8 +148,8 @@ func (t *Tab) reading(ctx context.Context, op string, fn func(context.Context) e
 	ctx, cancel := context.WithTimeout(ctx, actWithin)
 	defer cancel()
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {
-		for {
-			if err := fn(ctx); !errors.Is(err, errWorldGone) || ctx.Err() != nil {
+		for tries := 0; ; tries++ {
+			if err := fn(ctx); !anew(ctx, tries, err) {
 				return err
 			}
 		}

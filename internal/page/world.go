@@ -98,16 +98,26 @@ func install() cdp.Step {
 // callMain runs a function that changes nothing in the main frame, again where
 // the document went away meanwhile.
 func (t *Tab) callMain(ctx context.Context, fn string, args, result any) error {
-	for {
+	for tries := 0; ; tries++ {
 		main, ok := t.frames.get(t.frames.main)
 		if !ok {
 			return errWorldGone
 		}
-		err := t.call(ctx, main, fn, args, result)
-		if !errors.Is(err, errWorldGone) || ctx.Err() != nil {
+		if err := t.call(ctx, main, fn, args, result); !anew(ctx, tries, err) {
 			return err
 		}
 	}
+}
+
+// betweenWorlds is how long a document that went away is given to be followed by
+// another, from the second time on: one that never gets our world is not asked
+// without a pause until the caller has enough.
+const betweenWorlds = 10 * time.Millisecond
+
+// anew tells what changes nothing to be tried again, as the document went away
+// meanwhile.
+func anew(ctx context.Context, tries int, err error) bool {
+	return errors.Is(err, errWorldGone) && ctx.Err() == nil && (tries == 0 || rest(ctx, betweenWorlds) == nil)
 }
 
 // call runs a function of the engine in a frame and decodes what it returns. A

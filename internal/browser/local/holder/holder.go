@@ -73,6 +73,7 @@ type holder struct {
 	policyMu  sync.Mutex // held while a policy is put into force, so that they come in the order of their clients
 	ownID     int64
 	enders    []func() // answers owed to those who asked for the end
+	over      bool     // there is no browser any more, only its traces
 }
 
 // client is one connected sidecar.
@@ -180,6 +181,9 @@ wait:
 			}
 		}
 	}
+	h.mu.Lock()
+	h.over = true
+	h.mu.Unlock()
 	if cause != "" {
 		// Whoever waits for an answer should not wait for our tidying too.
 		h.dismiss(cause)

@@ -66,6 +66,8 @@ func (h *holder) admit(conn net.Conn, g hello) (*client, refused) {
 		return nil, refused{Reason: "the protocol is not spoken here"}
 	case g.Mark != h.cfg.Mark:
 		return nil, refused{Reason: "this browser belongs to another"}
+	case h.over:
+		return nil, refused{Reason: "the browser has ended"}
 	case g.Epoch < h.epoch:
 		return nil, refused{Reason: browser.ErrTakenOver.Error(), TakenOver: true}
 	}
