@@ -47,7 +47,7 @@ const briefMCP = "tapin-mcp-brief"
 func tapinTool(a action, url, value, _ string) (string, map[string]any) {
 	switch a.Kind {
 	case navigate:
-		return "browser_navigate", map[string]any{"url": url}
+		return "browser_navigate", map[string]any{"url": url, "wait": "load"}
 	case screenshot:
 		return "browser_take_screenshot", map[string]any{}
 	case click:
