@@ -14,6 +14,14 @@ type change struct {
 
 func (c change) none() bool { return len(c.lines) == 0 }
 
+func (c change) size() int {
+	n := 0
+	for _, l := range c.lines {
+		n += len(l) + 1
+	}
+	return n
+}
+
 // refOf is the ref that a line begins with; "" where it has none. Pages have
 // thousands of lines, and each is asked several times.
 func refOf(l string) string {

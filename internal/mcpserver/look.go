@@ -215,7 +215,8 @@ func (v *pageView) changes(before sight, now *api.SnapshotAnswer) (body string, 
 		return "", true
 	}
 	body, whole := diff.within(changeChars)
-	if len(body) > 2*min(len(now.Snapshot), observeChars)/3 {
+	// All of the difference counts, not what fits: of another page it is all of both.
+	if diff.size() > 2*len(now.Snapshot)/3 || len(body) > 2*min(len(now.Snapshot), observeChars)/3 {
 		return "", false
 	}
 	v.Kind, v.Appeared, v.Changed, v.Vanished, v.Truncated = "changes", diff.appeared, diff.changed, diff.vanished, !whole

@@ -68,14 +68,23 @@ func TestAnotherPageIsToldAsItIs(t *testing.T) {
 		for i := range 400 {
 			fmt.Fprintf(&b, "<p>%s %d is one of many lines of this page</p>", word, i)
 		}
-		return `<!doctype html><title>` + word + `</title>` + b.String()
+		return `<!doctype html><title>` + word + `</title><a href="/two">Further</a>` + b.String()
 	}
 	s := site(t, map[string]string{"/one": rows("First"), "/two": rows("Second")})
 	c := open(t, s).overPipes(t, nil, nil)
 	c.must("browser_navigate", map[string]any{"url": s.URL + "/one"})
-	text, data := c.must("browser_navigate", map[string]any{"url": s.URL + "/two"})
-	if page(data)["kind"] != "snapshot" || strings.Contains(text, "First") || !strings.Contains(text, "> Second 0 is one") {
-		t.Errorf("%v: %.600s", page(data)["kind"], text)
+	for _, way := range []func() (string, map[string]any){
+		func() (string, map[string]any) {
+			return c.must("browser_navigate", map[string]any{"url": s.URL + "/two"})
+		},
+		func() (string, map[string]any) {
+			c.must("browser_navigate", map[string]any{"url": s.URL + "/one"})
+			return c.must("browser_click", map[string]any{"target": "a"})
+		},
+	} {
+		if text, data := way(); page(data)["kind"] != "snapshot" || strings.Contains(text, "First") || !strings.Contains(text, "> Second 0 is one") {
+			t.Errorf("%v: %.600s", page(data)["kind"], text)
+		}
 	}
 }
 
