@@ -1,7 +1,6 @@
 package holder
 
 import (
-	"encoding/binary"
 	"net"
 	"slices"
 	"sync"
@@ -44,9 +43,7 @@ func (o *outbox) push(kind byte, payload []byte) bool {
 	if len(o.items) > 0 && o.bytes+len(payload) > maxQueued {
 		return false
 	}
-	head := [5]byte{kind}
-	binary.BigEndian.PutUint32(head[1:], uint32(len(payload))) //nolint:gosec // bounded by maxFrame when read, and by memory here
-	sent := 0
+	head, sent := headOf(kind, payload), 0
 	if len(o.items) == 0 && !o.writing {
 		sent = o.inline.write(head[:], payload)
 	}

@@ -114,12 +114,17 @@ type lost struct {
 
 // writeFrame writes head and payload in one system call, without copying the payload.
 func writeFrame(w net.Conn, kind byte, payload []byte) error {
-	head := make([]byte, 5)
-	head[0] = kind
-	binary.BigEndian.PutUint32(head[1:], uint32(len(payload))) //nolint:gosec // bounded by maxFrame when read, and by memory here
-	buffers := net.Buffers{head, payload}
+	head := headOf(kind, payload)
+	buffers := net.Buffers{head[:], payload}
 	_, err := buffers.WriteTo(w)
 	return err
+}
+
+// headOf is what stands in front of a payload: its kind, and how long it is.
+func headOf(kind byte, payload []byte) [5]byte {
+	head := [5]byte{kind}
+	binary.BigEndian.PutUint32(head[1:], uint32(len(payload))) //nolint:gosec // bounded by maxFrame when read, and by memory here
+	return head
 }
 
 func writeJSONFrame(w net.Conn, kind byte, v any) error {
