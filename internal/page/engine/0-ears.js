@@ -8,7 +8,7 @@
 
   // Those for fingers are not among them: they slow scrolling.
   const types = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click', 'auxclick', 'dblclick', 'keydown', 'keypress', 'keyup', 'submit', 'beforeinput', 'input']
-  const attend = () => { for (const type of types) addEventListener(type, pass, { capture: true, passive: false }) }
+  const attend = () => { for (const type of types) addEventListener(type, pass, true) }
   attend()
 
   // hears adds a listener; one that is there already is not added again. It also

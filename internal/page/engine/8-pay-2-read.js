@@ -31,6 +31,11 @@
   const written = el => el.isContentEditable || ['textbox', 'searchbox', 'combobox', 'spinbutton'].includes(tapin.plain.attribute(el, 'role'))
   const button = el => el.localName === 'button' || tapin.plain.attribute(el, 'role') === 'button'
 
+  const tidy = s => s.replace(/[ \t\n\r\f]+/g, ' ').trim()
+
+  // inline tells what does not begin a line.
+  const inline = el => /^(?:inline|contents|ruby)/.test(getComputedStyle(el).display)
+
   // lines are the visible texts of the document, a piece for each block, outside
   // of whatever can be typed into. Digits that meet without a space are joined
   // by a mark: raised cents are no thousands.
@@ -38,7 +43,7 @@
     const out = []
     let text = '', owner = null
     const end = () => {
-      const line = text.replace(/[ \t\n\r\f]+/g, ' ').trim()
+      const line = tidy(text)
       if (line) out.push({ text: line, el: owner })
       text = ''
       owner = null
@@ -66,13 +71,13 @@
       if (unread.has(tag) || written(node) || !seen(node)) return
       if (['s', 'del', 'strike'].includes(tag) || /line-through/.test(getComputedStyle(node).textDecorationLine)) return add(' ', node) // what it was
       // A link behind a sum, such as "Change", does not say what the sum is.
-      const inline = /^(?:inline|contents|ruby)/.test(getComputedStyle(node).display) && !button(node) && !(tag === 'a' && hasSum(text))
-      if (!inline) end()
+      const within = inline(node) && !button(node) && !(tag === 'a' && hasSum(text))
+      if (!within) end()
       const root = tapin.shadow(node)
       if (root) for (const child of root.childNodes) walk(child, depth + 1)
       else if (tag === 'slot' && node.assignedNodes().length) for (const child of node.assignedNodes()) walk(child, depth + 1)
       else for (let child = tapin.plain.first(node); child; child = tapin.plain.next(child)) walk(child, depth + 1)
-      if (!inline) end()
+      if (!within) end()
     }
     if (document.body) walk(tapin.plain.body(document), 0)
     end()
@@ -147,5 +152,5 @@
     return { x: r.x + scrollX, y: r.y + scrollY, width: r.width, height: r.height }
   }
 
-  tapin.payRead = { fold, clip, up, button, lines, hasSum, labelOf, echoes, calls, boxOf, drawn }
+  tapin.payRead = { fold, clip, up, button, inline, unread, tidy, lines, hasSum, labelOf, echoes, calls, boxOf, drawn }
 })(globalThis.tapin ??= {})

@@ -4,12 +4,16 @@
   if (tapin.payEvidence) return
 
   const words = tapin.payWords
-  const { fold, clip, up, lines, hasSum, labelOf, calls, drawn } = tapin.payRead
+  const { fold, clip, up, inline, unread, tidy, lines, hasSum, labelOf, calls, drawn } = tapin.payRead
+  const once = fn => {
+    let known
+    return () => (known ??= { value: fn() }).value
+  }
 
   const forCard = el => {
-    if (el.localName !== 'input' || !tapin.visible(el)) return false
+    if (el.localName !== 'input') return false
     const says = [el.autocomplete, el.name, el.id, el.placeholder, el.getAttribute('aria-label'), ...[...el.labels ?? []].map(l => l.textContent)].map(s => (s ?? '').trim())
-    return /^cc-(?:number|exp|csc)/.test(says[0]) || says.some(s => s && words.cardField.test(s))
+    return (/^cc-(?:number|exp|csc)/.test(says[0]) || says.some(s => s && words.cardField.test(s))) && tapin.visible(el)
   }
 
   // sendsCard tells a button that sends a form with a card in it: beside a total
@@ -25,24 +29,41 @@
     return last.found
   }
 
+  // gathered finds each of it out when it is asked for: most is read off all that a
+  // person sees, and seldom does a verdict come to that.
   const gathered = text => {
-    const card = tapin.roots().some(root => [...root.querySelectorAll('input')].some(forCard))
-    if (!card && !/\d[^\d]{0,8}(?:\p{Sc}|\p{L}{2})|(?:\p{Sc}|\p{L})[^\p{L}\d]{0,8}\d|[円元원]/u.test(text)) return {} // no number with anything beside it
-    const all = lines(), sums = all.map((l, i) => ({ ...l, i })).filter(l => hasSum(l.text) && !framing(l.el))
+    const card = once(() => tapin.roots().some(root => [...root.querySelectorAll('input')].some(forCard)))
+    const bare = once(() => !card() && !/\d[^\d]{0,8}(?:\p{Sc}|\p{L}{2})|(?:\p{Sc}|\p{L})[^\p{L}\d]{0,8}\d|[円元원]/u.test(text)) // no number with anything beside it
+    const all = once(lines)
+    const sums = once(() => bare() || sumless() ? [] : all().map((l, i) => ({ ...l, i })).filter(l => hasSum(l.text) && !framing(l.el)))
     // A footer that names what cards a shop takes is no evidence.
-    const said = fold(document.title + ' ' + all.filter(l => !framing(l.el)).map(l => l.text).join(' \n '))
-    const says = list => list.some(w => w.test(said))
+    const said = once(() => fold(document.title + ' ' + all().filter(l => !framing(l.el)).map(l => l.text).join(' \n ')))
+    const says = list => once(() => !bare() && list.some(w => w.test(said())))
     return {
       card,
-      sum: sums.some(l => named(l.text, labelOf(all, l.i))),
-      sums: sums.length > 0,
-      few: sums.length < 4,
+      sum: once(() => sums().some(l => named(l.text, labelOf(all(), l.i)))),
+      sums: () => sums().length > 0,
+      few: () => !bare() && sums().length < 4,
       about: says(words.about), // payment
       means: says(words.means), // what it is paid with
       held: says(words.held), // that it will be taken from there
       later: says(words.later), // that it will not be now
-      back: headed(words.back), // what comes back
+      back: once(() => !bare() && headed(words.back)), // what comes back
     }
+  }
+
+  // sumless is a quick and certain no: whatever has a digit is alone in a box, which
+  // makes it a line of its own, and is no sum. How the rest is drawn does not matter.
+  const sumless = () => {
+    if (tapin.roots().length > 1) return false
+    const walk = document.createTreeWalker(tapin.plain.body(document) ?? document, NodeFilter.SHOW_TEXT)
+    for (let node = walk.nextNode(), left = 50; node; node = walk.nextNode()) {
+      if (!/\d/.test(node.data)) continue
+      const box = node.parentNode
+      if (unread.has(tapin.plain.tag(box))) continue
+      if (!left-- || node.previousSibling || node.nextSibling || hasSum(tidy(node.data)) || inline(box)) return false
+    }
+    return true
   }
 
   // named tells a sum that is called a total.
@@ -51,7 +72,7 @@
     return calls(line) && !words.part.test(line)
   }
 
-  tapin.payEvidence = () => evidence()
+  tapin.payEvidence = () => ({ card: evidence().card(), sum: evidence().sum() })
 
   const headed = list => [document.title, ...[...document.querySelectorAll('h1')].filter(tapin.visible).map(h => h.innerText)].some(s => list.some(w => w.test(fold(s))))
 

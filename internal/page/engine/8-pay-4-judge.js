@@ -56,16 +56,20 @@
     const kind = kindOf(el, short)
     if (!kind || guides(el)) return it
     const around = { ...evidence() }
-    if (o?.card) around.card = true
-    if (o?.sum || kind !== 'sure' && said.some(s => words.priced.test(s))) around.sum = true
-    if (around.card) it.why.push('fields for a card')
-    if (around.sum) it.why.push('a total')
-    if (around.about) it.why.push('words about payment')
+    if (o?.card) around.card = () => true
+    if (o?.sum || kind !== 'sure' && said.some(s => words.priced.test(s))) around.sum = () => true
     it.sure = kind === 'sure'
     it.pays = kind === 'last' ? concludes(el, around) : takes(el, kind, short, around)
-    if (it.pays && kind === 'last') it.why.push('nothing else on the page that would pay')
+    if (it.pays) it.why = because(kind, around)
     return it
   }
+
+  const because = (kind, around) => [
+    around.card() && 'fields for a card',
+    around.sum() && 'a total',
+    around.about() && 'words about payment',
+    kind === 'last' && 'nothing else on the page that would pay',
+  ].filter(Boolean)
 
   // kindOf tells what the words on a control are: sure to pay, maybe, those that
   // send a card, or of the last control on a page, whatever they are.
@@ -82,26 +86,28 @@
 
   // takes tells whether a control whose words are known pays on such a page.
   const takes = (el, kind, short, around) => {
-    const points = (around.card ? 2 : 0) + (around.sum ? 1 : 0) + (around.about || around.means ? 1 : 0) + (around.held ? 1 : 0) + (signs(el) ? 1 : 0)
-    if (kind === 'sure') return !leads(el) || around.sum || around.card
-    if (kind === 'card') return around.sum
+    const points = () => (around.card() ? 2 : 0) + (around.sum() ? 1 : 0) + (around.about() || around.means() ? 1 : 0) + (around.held() ? 1 : 0) + (signs(el) ? 1 : 0)
+    if (kind === 'sure') return !leads(el) || around.sum() || around.card()
+    if (kind === 'card') return around.sum()
     if (kind === 'charge') return true
-    const buys = short.some(s => words.buys.test(s)), from = around.card || around.held
-    if (off(around) || !from && (subscribes(el) || !around.about && !buys && aside())) return false
-    if (!buys && leads(el) && !around.card) return false // another page asks first
-    if (short.some(s => words.onward.test(s))) return around.sum && points >= 3 && !leads(el)
-    const much = around.sum || around.sums && !leads(el) && (around.held || around.means || around.about && around.few)
-    return much && (points >= 2 || buys) || around.card && points >= 2
+    const onward = short.some(s => words.onward.test(s))
+    if (onward && (!around.sum() || leads(el))) return false
+    const buys = short.some(s => words.buys.test(s)), from = () => around.card() || around.held()
+    if (off(around) || !from() && (subscribes(el) || !around.about() && !buys && aside())) return false
+    if (!buys && leads(el) && !around.card()) return false // another page asks first
+    if (onward) return points() >= 3
+    const much = around.sum() || around.sums() && !leads(el) && (around.held() || around.means() || around.about() && around.few())
+    return much && (buys || points() >= 2) || around.card() && points() >= 2
   }
 
   // concludes tells whether a control in whatever words is what the page comes to.
-  const concludes = (el, around) => plainly(around) && (!leads(el) || around.sum && around.held) && !payer(el, around)
+  const concludes = (el, around) => plainly(around) && (!leads(el) || around.sum() && around.held()) && !payer(el, around)
 
   // plainly tells a page that is about to take money: it says how much, and from where.
-  const plainly = around => !off(around) && !aside() && (around.sum && (around.card || around.means || around.about) || around.sums && around.held)
+  const plainly = around => (around.sum() && (around.card() || around.means() || around.about()) || around.sums() && around.held()) && !off(around) && !aside()
 
   // off tells a page that says that it takes nothing, or not now.
-  const off = around => around.back || around.later && !around.card && !around.held
+  const off = around => around.back() || around.later() && !around.card() && !around.held()
 
   // payer tells whether another control of the document pays by its words.
   const payer = (el, around) => controls().some(other => {
@@ -130,7 +136,7 @@
     if (via) return judge(via, o)
     const around = evidence()
     const it = { pays: false, label: '', why: ['a form that is sent'], name: tapin.describe(form) }
-    it.pays = around.card && (around.sum || around.about) && [...form.elements].some(forCard)
+    it.pays = around.card() && (around.sum() || around.about()) && [...form.elements].some(forCard)
     if (it.pays) it.mark = mark(it)
     return it
   }
