@@ -45,6 +45,7 @@ type heard struct {
 	Lost  bool           `json:"lost"`  // the element is gone from the document
 	Gone  bool           `json:"gone"`  // this is another document, which knows nothing of it
 	Gate  *gateReport    `json:"gate"`  // what it says when it was opened as well
+	Title string         `json:"title"` // of the document, by now
 }
 
 func (h heard) has(types ...string) bool {
@@ -98,6 +99,37 @@ type outcome struct {
 	heard  heard
 }
 
+// do carries an action out and says who received it.
+func (t *Tab) do(ctx context.Context, got found, gate *passage, by means) (h heard, err error) {
+	told, deaf := t.echoes.await(got)
+	defer deaf()
+	if err := by.act(ctx); err != nil {
+		return h, err
+	}
+	if got.tells {
+		select {
+		case h = <-told:
+			gate.opened(h.Gate)
+			t.tabs.refreshedBy(t, h.Title)
+			return h, nil
+		case <-time.After(echoWithin):
+		}
+	}
+	err = t.tabs.refreshBeside(ctx, func() (err error) {
+		h, err = t.received(ctx, got, gate, 300*time.Millisecond)
+		return err
+	})
+	if errors.Is(err, errWorldGone) && got.tells {
+		select {
+		case h = <-told: // while it was being asked
+			gate.opened(h.Gate)
+			return h, nil
+		default:
+		}
+	}
+	return h, err
+}
+
 // observe carries an action out and finds out what became of it. The page may
 // answer in ways that end every conversation with it: those are successes.
 func (t *Tab) observe(ctx context.Context, got found, gate *passage, by means) (outcome, error) {
@@ -108,13 +140,9 @@ func (t *Tab) observe(ctx context.Context, got found, gate *passage, by means) (
 	var h heard
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {
 		sent = true
-		if err := by.act(ctx); err != nil {
-			return err
-		}
-		return t.tabs.refreshBeside(ctx, func() (err error) {
-			h, err = t.received(ctx, got, gate, 300*time.Millisecond)
-			return err
-		})
+		var err error
+		h, err = t.do(ctx, got, gate, by)
+		return err
 	})
 	switch {
 	case !sent:
@@ -176,6 +204,14 @@ func (o ClickOptions) done() []string {
 		return []string{"auxclick"}
 	}
 	return []string{"click"}
+}
+
+// coming are the events that the mouse brings; other means are slower than asking.
+func (o ClickOptions) coming(rung string) *coming {
+	if rung != byMeaning && rung != bySelector {
+		return nil
+	}
+	return &coming{Types: o.done(), Times: o.Count}
 }
 
 // clickEvents are what is listened for while clicking.

@@ -92,7 +92,7 @@ func (t *Tab) rung(ctx context.Context, rung string, l Locator, o ClickOptions, 
 		// A later rung finds the element where it was; it needs a moment at least,
 		// but never more than there was for all.
 		left := max(time.Until(deadline), min(time.Second, o.Timeout))
-		got, err := t.search(ctx, hunt{op: "click", locator: l, want: toAct, within: left, types: types, judge: judging(ctx)})
+		got, err := t.search(ctx, hunt{op: "click", locator: l, want: toAct, within: left, types: types, coming: o.coming(rung), judge: judging(ctx)})
 		if err != nil {
 			return "", false, err
 		}

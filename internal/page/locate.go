@@ -39,6 +39,7 @@ type found struct {
 	info  elementInfo
 
 	watch int         // who listens there, if that was asked for
+	tells bool        // … and tells unasked what was to come
 	pay   *payVerdict // what clicking it would mean, if that was asked for
 	churn int         // how often it was drawn anew while we looked
 	field *field      // what it is as a field, if that was asked for
@@ -78,6 +79,7 @@ type hunt struct {
 	want    wanted
 	within  time.Duration
 	types   []string // events to listen for from the moment it is found
+	coming  *coming  // those that are told of unasked
 	field   bool     // it is a field, and its kind says what is wanted
 	judge   *payAsk  // what is asked about it at once, where no other document has a say
 
@@ -242,12 +244,13 @@ func (t *Tab) examine(ctx context.Context, h *hunt, f frame, id int, left time.D
 		Seek    int64    `json:"seek"`
 		Scroll  int      `json:"scroll,omitempty"`
 		Types   []string `json:"types,omitempty"`
+		Coming  *coming  `json:"coming,omitempty"`
 		Field   bool     `json:"field,omitempty"`
 		Alone   bool     `json:"alone,omitempty"`
 		Judge   *payAsk  `json:"judge,omitempty"`
-	}{&h.locator, id, h.want, max(0, left.Milliseconds()), patch.Milliseconds(), h.scroll, h.types, h.field, t.frames.alone(f), nil}
+	}{&h.locator, id, h.want, max(0, left.Milliseconds()), patch.Milliseconds(), h.scroll, h.types, nil, h.field, t.frames.alone(f), nil}
 	if args.Alone {
-		args.Judge = h.judge
+		args.Coming, args.Judge = h.coming, h.judge
 	}
 	if id != 0 {
 		args.Locator = nil
@@ -262,7 +265,7 @@ func (t *Tab) examine(ctx context.Context, h *hunt, f frame, id int, left time.D
 	if h.last.Want != nil {
 		h.want = *h.last.Want
 	}
-	got := found{frame: f, id: h.last.ID, info: h.last.Info, watch: h.last.Watch, churn: h.last.Churn, field: h.last.Field, pay: h.last.Pay}
+	got := found{frame: f, id: h.last.ID, info: h.last.Info, watch: h.last.Watch, tells: args.Coming != nil, churn: h.last.Churn, field: h.last.Field, pay: h.last.Pay}
 	if h.last.State != "ok" || h.last.Point == nil {
 		return got, nil
 	}

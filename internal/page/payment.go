@@ -79,8 +79,9 @@ type payVerdict struct {
 	Why   []string `json:"why"`
 	Mark  string   `json:"mark"`
 
-	Changed bool `json:"changed"` // another than what was permitted
-	Armed   bool `json:"armed"`   // it pays nothing, and the gate is closed behind it
+	Changed bool        `json:"changed"` // another than what was permitted
+	Armed   bool        `json:"armed"`   // it pays nothing, and the gate is closed behind it
+	Late    *payVerdict `json:"late"`    // what the page did about the last deed, when that was over, and was stopped
 }
 
 type payRules struct {
@@ -180,6 +181,10 @@ func (t *Tab) newPassage(g *Guarding, kind string, id int) *passage {
 
 // enter has what was judged permitted, and closes the gate behind it.
 func (p *passage) enter(ctx context.Context, t *Tab, verdict payVerdict) error {
+	if late := verdict.Late; late != nil {
+		return fault.New(fault.ApprovalRequired, p.kind, "after the last action the page was about to pay by itself, with %q; that was stopped, and nothing was done now", shortTo(late.Label, 64)).
+			WithHint("Ask for an approval, and work the page's own button for it.")
+	}
 	if err := p.permit(ctx, t, verdict, p.at); err != nil {
 		return err
 	}

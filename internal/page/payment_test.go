@@ -304,3 +304,31 @@ func TestTotalsAreReadWhereNobodyCanWrite(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatAClickLeadsToAMomentLaterPaysNothingEither(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	const shop = tellsPaid + `<p>Total: $12.00</p><button id=b onclick="pay()">Pay $12.00</button>`
+	d := sitAt(ctx, t, map[string]string{
+		"/link":   shop + `<a id=p href="#x" onclick="setTimeout(() => b.click(), 20)">Details</a>`,
+		"/button": shop + `<button type=button id=p onclick="setTimeout(() => b.click(), 20)">Show more</button>`,
+	})
+	for _, path := range []string{"/link", "/button"} {
+		d.open(ctx, t, path)
+		var a asked
+		if clicked, err := d.tab.Click(a.guard(ctx), css("#p"), page.ClickOptions{}); err != nil || clicked.Effect != page.Confirmed {
+			t.Errorf("%s: %+v, %v", path, clicked, err)
+		}
+		d.says(ctx, t, "new Promise(done => setTimeout(() => done(String(paid)), 60))", "0")
+		// The next deed is told of it, once, and not done.
+		if _, err := d.tab.Click(a.guard(ctx), css("#p"), page.ClickOptions{}); !errors.Is(err, fault.ApprovalRequired) {
+			t.Errorf("%s, afterwards: %v", path, err)
+		}
+		d.says(ctx, t, "String(paid)", "0")
+		a = asked{allow: true}
+		if _, err := d.tab.Click(a.guard(ctx), css("#b"), page.ClickOptions{}); err != nil || len(a.intents) != 1 {
+			t.Errorf("%s, its own button: %v, asked %d times", path, err, len(a.intents))
+		}
+		d.says(ctx, t, "String(paid)", "1")
+	}
+}

@@ -33,6 +33,7 @@ type Tab struct {
 	opener    target.ID // the tab it was opened from; empty means none
 
 	questions questions
+	echoes    echoes
 	composing atomic.Bool // a person's input method has shown text that is not final
 
 	settingUp chan struct{} // holds one token: who sets the tab up
@@ -110,6 +111,7 @@ func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 	t.listenForOrigins(s)
 	tabs.listenForRequests(s)
 	t.listenForMoves(s)
+	t.listenForEchoes(s)
 	return t
 }
 

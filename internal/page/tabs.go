@@ -207,6 +207,14 @@ func (t *Tabs) refreshBeside(ctx context.Context, fn func() error) error {
 	return fn()
 }
 
+// refreshedBy notes what a document has said of itself with its answer, instead of
+// asking the browser: where it is was told before. A passkey that it asks for now is
+// declined later than that.
+func (t *Tabs) refreshedBy(tab *Tab, title string) {
+	t.entitle(tab, title)
+	t.refreshed.Store(time.Now().UnixMicro())
+}
+
 func (t *Tabs) refresh(ctx context.Context) error {
 	var looked sync.WaitGroup
 	looked.Go(func() { t.lookForPasskeys(ctx) }) // two questions, one wait

@@ -169,6 +169,11 @@ func (t *Tab) equip(ctx context.Context, f frame, upTo part) error {
 		if err := f.session.Send(ctx, runtime.Evaluate.Method, runtime.EvaluateParams{Expression: engine[next](), ContextID: f.world}); err != nil {
 			return err
 		}
+		if next == hands {
+			if err := giveVoice(ctx, f.session); err != nil {
+				return err
+			}
+		}
 		t.frames.equipped(f, next)
 	}
 	return nil

@@ -168,6 +168,7 @@
     if (job.types) ok.watch = watch(job, hit, job.types)
     if (job.field) Object.assign(ok, { want: job.want, field: tapin.field({ id: ok.id }) })
     if (job.judge) ok.pay = tapin.payIntent({ ...job.judge, id: ok.id })
+    if (ok.pay?.armed && ok.watch) watches.get(ok.watch).release = tapin.payRelease
     return ok
   }
 
@@ -307,7 +308,7 @@
   let named = Math.floor(Math.random() * 2 ** 31) * 2 ** 16 // another document's means nothing here
 
   const watch = (job, hit, types) => {
-    const w = { heard: {}, missed: {}, other: '', lost: false, counts: {}, element: hit?.el ?? null }
+    const w = { heard: {}, missed: {}, other: '', lost: false, counts: {}, element: hit?.el ?? null, since: performance.now() }
     const mine = node => {
       // What stops at a frame's owner did not reach what is seen at that point.
       if (!hit) return !['iframe', 'frame', 'object', 'embed', 'fencedframe'].includes(node.localName)
@@ -316,7 +317,7 @@
         const twin = tapin.best(job.locator)
         if (twin) hit = twin
       }
-      return reaches(node, hit.el, tapin.surface(hit.aim))
+      return tapin.within(node, hit.el) || reaches(node, hit.el, tapin.surface(hit.aim))
     }
     const hear = e => {
       const node = e.composedPath()[0] ?? e.target
@@ -325,6 +326,7 @@
         w.heard[e.type] = (w.heard[e.type] ?? 0) + 1
         if (e.type === 'mousedown' || e.type === 'pointerdown') w.element = hit?.el ?? node
         if (e.type === 'dragstart') w.drag = e
+        if (came()) requestAnimationFrame(say)
       } else {
         w.missed[e.type] = (w.missed[e.type] ?? 0) + 1
         w.other = tapin.describe(node)
@@ -339,35 +341,49 @@
     }
     const id = ++named
     w.end = () => {
-      clearTimeout(forgotten)
       watches.delete(id)
       for (const type of types) for (const place of places) place.removeEventListener(type, hear, { capture: true })
+      for (const type of job.coming?.types ?? []) removeEventListener(type, heardOut)
     }
-    watches.set(id, w)
+    // What is to come is told without being asked for, when everybody who listens
+    // has heard it. Where the browser itself does something about it, or somebody
+    // keeps it from going on, that is in the next frame.
+    const came = () => job.coming?.types.some(type => w.heard[type] >= job.coming.times)
+    const say = () => { if (watches.has(id)) globalThis.tapinHeard?.(JSON.stringify({ watch: id, ...told(w, w.release) })) }
+    const heardOut = e => { if (came() && (e.defaultPrevented || !up(e.composedPath()[0], works))) say() }
+    for (const type of job.coming?.types ?? []) addEventListener(type, heardOut)
     // Nobody may come back to ask, as when a dialog stays open.
-    const forgotten = setTimeout(w.end, 60000)
+    for (const old of watches.values()) if (performance.now() - old.since > 60000) old.end()
+    watches.set(id, w)
     return id
   }
+
+  // works is what the browser does something about when it is clicked.
+  const works = el => el.matches('a,area,button:not([type=button]),[popovertarget],[commandfor],input,select,option,label,summary,video,audio,object,embed')
+
+  // told ends a watch and says what it heard. `any` is true when something arrived at
+  // all: a page may stop an event before we hear it, but not keep it from being counted.
+  const told = (w, open) => {
+    w.end()
+    return { heard: w.heard, other: w.other, any: !silent(w) || arrived(w) || Boolean(w.sure), lost: Boolean(w.element && !w.element.isConnected), title: document.title, gate: open?.() }
+  }
+  const arrived = w => Object.entries(w.counts).some(([type, was]) => (performance.eventCounts?.get(type) ?? 0) !== was)
+  const silent = w => !Object.keys(w.heard).length && !w.other
 
   // watchAll listens for the same, whoever receives it.
   tapin.watchAll = ({ types }) => watch({}, null, types)
 
-  // received says who heard it. `any` is true when something arrived at all:
-  // a page may stop an event before we hear it, but not keep it from being counted.
-  // With open the gate is opened as well, where this is the only document.
+  // received says who heard it. With open the gate is opened as well, where this is the only document.
   tapin.received = async ({ watch: id, patience, open }) => {
-    const gate = () => open ? { gate: tapin.payDisarm() } : {}
+    const opened = open ? tapin.payDisarm : null
     const w = watches.get(id)
-    if (!w) return { gone: true, ...gate() }
-    const arrived = () => Object.entries(w.counts).some(([type, was]) => (performance.eventCounts?.get(type) ?? 0) !== was)
-    const silent = () => !Object.keys(w.heard).length && !w.other
-    if (silent()) {
+    if (!w) return { gone: true, gate: opened?.() }
+    if (silent(w)) {
       const until = performance.now() + (patience ?? 0)
       do await frame()
-      while (silent() && !arrived() && performance.now() < until)
+      while (silent(w) && !arrived(w) && performance.now() < until)
     }
-    w.end()
-    return { heard: w.heard, other: w.other, any: !silent() || arrived() || Boolean(w.sure), lost: Boolean(w.element && !w.element.isConnected), ...gate() }
+    return told(w, opened)
   }
 
   // dragging tells whether the browser carries the element by now: it began to,

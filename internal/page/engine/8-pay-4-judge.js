@@ -154,8 +154,10 @@
   }
 
   // payIntent judges before anything is done. It says nothing where another
-  // document has what is meant.
+  // document has what is meant. What the last deed led to, and was stopped, comes first.
   tapin.payIntent = o => {
+    const late = tapin.payLate()
+    if (late) return { here: true, pays: false, late }
     if (o.key) {
       // Other keys work nothing by themselves; what they do to a button is heard at the gate.
       const el = ['Enter', ' '].includes(o.key) && document.hasFocus() ? focused() : null

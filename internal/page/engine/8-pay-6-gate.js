@@ -9,6 +9,7 @@
   // window unless it is what was permitted. It is the last moment at which the
   // page can still be another than the one that was judged.
   let gate = null
+  let late = null // what was stopped when nobody listened any more
 
   const target = e => {
     const node = e.composedPath()[0] ?? e.target
@@ -54,6 +55,7 @@
       return
     }
     gate.refused = { ...it, changed: gate.permit !== null }
+    if (gate.told) late = gate.refused
     stop(e)
   }
 
@@ -81,6 +83,8 @@
     changes.observe(document, { subtree: true, childList: true, attributes: true, characterData: true })
   }
 
+  const report = was => ({ refused: was?.refused ?? null, used: Boolean(was?.used) })
+
   // payDisarm opens it again and says what was stopped.
   tapin.payDisarm = () => {
     const was = gate
@@ -88,6 +92,25 @@
     gate = null
     changes.disconnect()
     for (const type of fingers) removeEventListener(type, hear, { capture: true })
-    return { refused: was?.refused ?? null, used: Boolean(was?.used) }
+    return report(was)
+  }
+
+  const AFTERMATH = 50 // ms
+
+  // payRelease says so at once and opens it in a moment: a page may do with a timer
+  // what it shall not do in the click. What is stopped then, payLate tells.
+  tapin.payRelease = () => {
+    if (gate) {
+      clearTimeout(gate.over)
+      gate.over = setTimeout(tapin.payDisarm, AFTERMATH)
+      gate.told = true
+    }
+    return report(gate)
+  }
+
+  tapin.payLate = () => {
+    const it = late
+    late = null
+    return it
   }
 })(globalThis.tapin ??= {})
