@@ -99,17 +99,34 @@ func (v *viewer) words() [][]byte {
 	return out
 }
 
+// Among several who look, those who do not drive get every second picture of a page
+// that moves all the time: the eye is as well served, and twenty cost as much as ten.
+const (
+	onlookEvery = 25 * time.Millisecond
+	onlookSlack = 12 * time.Millisecond
+)
+
+// onlooks reports whether a viewer is one of several, and not the one who drives.
+// Called with the lock held.
+func (h *hub) onlooks(v *viewer) bool { return len(h.viewers) > 1 && h.driver != v }
+
 // nextPicture is the latest one, if it is to be sent now.
 func (v *viewer) nextPicture() *picture {
 	h := v.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	p := h.last
+	p, now := h.last, time.Now()
 	if p == nil || p.number == v.shown || v.hidden || !v.pace.mayFly() {
 		return nil
 	}
-	v.shown = p.number
-	v.pace.sent(p.number, len(p.JPEG), time.Now())
+	if wait := onlookEvery - now.Sub(v.painted); wait > 0 && h.onlooks(v) {
+		// The next one is usually there before that.
+		v.late.Reset(wait + onlookSlack)
+		return nil
+	}
+	v.late.Stop()
+	v.shown, v.painted = p.number, now
+	v.pace.sent(p.number, len(p.JPEG), now)
 	h.paint(v)
 	return p
 }

@@ -51,9 +51,11 @@ type viewer struct {
 	rate   *origin.Limit
 
 	// Under the hub's lock.
-	hidden bool
-	pace   pace
-	drawn  float64
+	hidden  bool
+	pace    pace
+	drawn   float64
+	painted time.Time   // when the last picture was sent
+	late    *time.Timer // wakes who left out a picture that no other followed
 
 	mu     sync.Mutex
 	queue  [][]byte // to be sent, in order
@@ -111,6 +113,8 @@ func (d *Door) socket(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancelCause(d.ctx)
 	defer cancel(nil)
 	v.cancel = cancel
+	v.late = time.AfterFunc(onlookEvery, v.rouse)
+	defer v.late.Stop()
 	switch err := d.join(v); {
 	case errors.Is(err, fault.Busy):
 		_ = conn.Close(closedCrowded, "BUSY")
