@@ -62,7 +62,7 @@ func (b *bench) scenes(ctx context.Context) (map[string]*scene, func(), error) {
 	return all, end, nil
 }
 
-// move lets the page move for five seconds.
+// move lets the page move for three seconds.
 func (s *scene) move(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.site.URL+"/move", http.NoBody)
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *bench) measureGlass(ctx context.Context) error {
 		return err
 	}
 	took := map[string][]time.Duration{}
-	for round := range 2*b.rounds + 1 {
+	for round := range 4*b.rounds + 1 {
 		for _, who := range []string{"floor", "tapin"} {
 			time.Sleep(pause) // the page rests, and its sharp still is taken
 			d, err := all[who].tap()
@@ -103,9 +103,9 @@ func (b *bench) measureGlass(ctx context.Context) error {
 
 // measurePace counts pictures while one of the pages moves and the other rests.
 func (b *bench) measurePace(ctx context.Context, all map[string]*scene) error {
-	const during = 4 * time.Second
+	const during = 2 * time.Second
 	rates := map[string][]float64{}
-	for range min(b.rounds, 5) {
+	for range min(b.rounds, 9) {
 		for _, who := range []string{"floor", "tapin"} {
 			if err := all[who].move(ctx); err != nil {
 				return err
@@ -116,7 +116,7 @@ func (b *bench) measurePace(ctx context.Context, all map[string]*scene) error {
 				return err
 			}
 			rates[who] = append(rates[who], rate)
-			time.Sleep(5*time.Second - during)
+			time.Sleep(500 * time.Millisecond) // until it rests
 		}
 	}
 	figures := map[string]figure{}

@@ -58,7 +58,7 @@ func (b *bench) times(most int) string {
 
 // measureSocket is the time from a tap to the changed picture at the viewer's socket.
 func (b *bench) measureSocket(ctx context.Context) error {
-	got, err := b.goBench(ctx, "./internal/liveview", "TapToPicture$", b.times(25))
+	got, err := b.goBench(ctx, "./internal/liveview", "TapToPicture$", b.times(60))
 	if err != nil {
 		return err
 	}
@@ -116,4 +116,4 @@ func (b *bench) measureRecords(ctx context.Context) error {
 }
 
 // pause is what a page gets to come to rest between two measurements.
-const pause = 700 * time.Millisecond
+const pause = 600 * time.Millisecond

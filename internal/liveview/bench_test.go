@@ -72,7 +72,7 @@ func BenchmarkTapToPicture(b *testing.B) {
 			}
 		}
 		take()
-		rest := func() { time.Sleep(700 * time.Millisecond) }
+		rest := func() { time.Sleep(600 * time.Millisecond) }
 		for range b.N {
 			rest()
 			for len(frames) > 0 {
