@@ -83,7 +83,7 @@ func (b *bench) measureGlass(ctx context.Context) error {
 		return err
 	}
 	took := map[string][]time.Duration{}
-	for round := range 4*b.rounds + 1 {
+	for round := range 3*b.rounds + 1 {
 		for _, who := range []string{"floor", "tapin"} {
 			time.Sleep(pause) // the page rests, and its sharp still is taken
 			d, err := all[who].tap()

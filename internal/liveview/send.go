@@ -102,7 +102,7 @@ func (v *viewer) words() [][]byte {
 // Among several who look, those who do not drive get every second picture of a page
 // that moves all the time: the eye is as well served, and twenty cost as much as ten.
 const (
-	onlookEvery = 25 * time.Millisecond
+	onlookEvery = 30 * time.Millisecond
 	onlookSlack = 12 * time.Millisecond
 )
 
