@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -45,4 +46,30 @@ func TestAClickIsToldOfInWhateverWayThePageTakesIt(t *testing.T) {
 		t.Errorf("a double click: %+v, %v", clicked, err)
 	}
 	d.says(ctx, t, "String(n)", "2")
+}
+
+func TestAClickThatLeadsElsewhereSaysWhere(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	d := sitAt(ctx, t, map[string]string{
+		"/link":   `<a id=p href="/there">Go</a>`,
+		"/script": `<button type=button id=p onclick="location.href = '/there'">Go</button>`,
+		"/form":   `<form action="/there"><input type=hidden name=target><button id=p>Go</button></form>`,
+		"/there":  `<title>There</title>`,
+	})
+	for _, path := range []string{"/link", "/script", "/form"} {
+		for range 3 {
+			d.open(ctx, t, path)
+			clicked, err := d.tab.Click(ctx, css("#p"), page.ClickOptions{})
+			if err != nil || clicked.Effect != page.Confirmed {
+				t.Errorf("%s: %+v, %v", path, clicked, err)
+			}
+			if err := d.tabs.Refresh(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if url, _ := d.tab.Address(); !strings.HasPrefix(url, d.URL+"/there") {
+				t.Errorf("%s: the click led to %q", path, url)
+			}
+		}
+	}
 }

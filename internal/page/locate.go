@@ -97,6 +97,7 @@ type sighting struct {
 	Rank  int         `json:"rank"`
 	Info  elementInfo `json:"info"`
 	Watch int         `json:"watch"`
+	Tells bool        `json:"tells"`
 	Churn int         `json:"churn"`
 	Point *Point      `json:"point"`
 	View  view        `json:"view"`
@@ -265,7 +266,7 @@ func (t *Tab) examine(ctx context.Context, h *hunt, f frame, id int, left time.D
 	if h.last.Want != nil {
 		h.want = *h.last.Want
 	}
-	got := found{frame: f, id: h.last.ID, info: h.last.Info, watch: h.last.Watch, tells: args.Coming != nil, churn: h.last.Churn, field: h.last.Field, pay: h.last.Pay}
+	got := found{frame: f, id: h.last.ID, info: h.last.Info, watch: h.last.Watch, tells: h.last.Tells, churn: h.last.Churn, field: h.last.Field, pay: h.last.Pay}
 	if h.last.State != "ok" || h.last.Point == nil {
 		return got, nil
 	}

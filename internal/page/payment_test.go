@@ -316,13 +316,14 @@ func TestWhatAClickLeadsToAMomentLaterPaysNothingEither(t *testing.T) {
 	for _, path := range []string{"/link", "/button"} {
 		d.open(ctx, t, path)
 		var a asked
-		if clicked, err := d.tab.Click(a.guard(ctx), css("#p"), page.ClickOptions{}); err != nil || clicked.Effect != page.Confirmed {
-			t.Errorf("%s: %+v, %v", path, clicked, err)
-		}
+		_, err := d.tab.Click(a.guard(ctx), css("#p"), page.ClickOptions{})
 		d.says(ctx, t, "new Promise(done => setTimeout(() => done(String(paid)), 60))", "0")
-		// The next deed is told of it, once, and not done.
-		if _, err := d.tab.Click(a.guard(ctx), css("#p"), page.ClickOptions{}); !errors.Is(err, fault.ApprovalRequired) {
-			t.Errorf("%s, afterwards: %v", path, err)
+		// Where that was later than the answer, the next deed is told of it, once, and not done.
+		if err == nil {
+			_, err = d.tab.Click(a.guard(ctx), css("#p"), page.ClickOptions{})
+		}
+		if !errors.Is(err, fault.ApprovalRequired) {
+			t.Errorf("%s: %v", path, err)
 		}
 		d.says(ctx, t, "String(paid)", "0")
 		a = asked{allow: true}

@@ -218,7 +218,9 @@ func (t *Tab) Address() (url, title string) {
 func (t *Tab) rename(info *target.Info) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.url, t.title = info.URL, info.Title
+	if info.URL != "" { // it has none for a moment while a page comes
+		t.url, t.title = info.URL, info.Title
+	}
 }
 
 // Dialog is the open dialog, nil when there is none.

@@ -168,7 +168,10 @@
     if (job.types) ok.watch = watch(job, hit, job.types)
     if (job.field) Object.assign(ok, { want: job.want, field: tapin.field({ id: ok.id }) })
     if (job.judge) ok.pay = tapin.payIntent({ ...job.judge, id: ok.id })
-    if (ok.pay?.armed && ok.watch) watches.get(ok.watch).release = tapin.payRelease
+    if (job.coming) {
+      ok.tells = !up(hit.el, works)
+      Object.assign(watches.get(ok.watch), { tells: ok.tells, release: ok.pay?.armed ? tapin.payRelease : null })
+    }
     return ok
   }
 
@@ -326,7 +329,7 @@
         w.heard[e.type] = (w.heard[e.type] ?? 0) + 1
         if (e.type === 'mousedown' || e.type === 'pointerdown') w.element = hit?.el ?? node
         if (e.type === 'dragstart') w.drag = e
-        if (came()) requestAnimationFrame(say)
+        if (came() && !up(node, works)) requestAnimationFrame(say)
       } else {
         w.missed[e.type] = (w.missed[e.type] ?? 0) + 1
         w.other = tapin.describe(node)
@@ -344,13 +347,21 @@
       watches.delete(id)
       for (const type of types) for (const place of places) place.removeEventListener(type, hear, { capture: true })
       for (const type of job.coming?.types ?? []) removeEventListener(type, heardOut)
+      removeEventListener('submit', send)
+      window.navigation?.removeEventListener('navigate', leave)
     }
     // What is to come is told without being asked for, when everybody who listens
-    // has heard it. Where the browser itself does something about it, or somebody
-    // keeps it from going on, that is in the next frame.
+    // has heard it; where somebody keeps it to himself, in the next frame. It is not
+    // where the browser itself does something about it, or the page leaves: whoever
+    // asks then is answered when it has, and knows where it led.
     const came = () => job.coming?.types.some(type => w.heard[type] >= job.coming.times)
-    const say = () => { if (watches.has(id)) globalThis.tapinHeard?.(JSON.stringify({ watch: id, ...told(w, w.release) })) }
+    const send = e => { w.sends = !e.defaultPrevented && replaces(e.target, e.submitter) }
+    if (types.includes('click')) addEventListener('submit', send)
+    let leaves = false
+    const leave = e => { leaves ||= !e.destination.sameDocument }
+    const say = () => { if (w.tells && watches.has(id) && !leaves && !w.sends) globalThis.tapinHeard?.(JSON.stringify({ watch: id, ...told(w, w.release) })) }
     const heardOut = e => { if (came() && (e.defaultPrevented || !up(e.composedPath()[0], works))) say() }
+    if (job.coming) window.navigation?.addEventListener('navigate', leave)
     for (const type of job.coming?.types ?? []) addEventListener(type, heardOut)
     // Nobody may come back to ask, as when a dialog stays open.
     for (const old of watches.values()) if (performance.now() - old.since > 60000) old.end()
@@ -360,6 +371,12 @@
 
   // works is what the browser does something about when it is clicked.
   const works = el => el.matches('a,area,button:not([type=button]),[popovertarget],[commandfor],input,select,option,label,summary,video,audio,object,embed')
+
+  // replaces tells a form that is sent and whose answer comes in the document's place.
+  const replaces = (form, by) => {
+    const said = (name, own) => (own || tapin.plain.attribute(form, name) || '').toLowerCase()
+    return ['', '_self'].includes(said('target', by?.formTarget)) && said('method', by?.formMethod) !== 'dialog'
+  }
 
   // told ends a watch and says what it heard. `any` is true when something arrived at
   // all: a page may stop an event before we hear it, but not keep it from being counted.
@@ -375,7 +392,7 @@
 
   // received says who heard it. With open the gate is opened as well, where this is the only document.
   tapin.received = async ({ watch: id, patience, open }) => {
-    const opened = open ? tapin.payDisarm : null
+    const opened = open ? tapin.payRelease : null
     const w = watches.get(id)
     if (!w) return { gone: true, gate: opened?.() }
     if (silent(w)) {
@@ -383,6 +400,8 @@
       do await frame()
       while (silent(w) && !arrived(w) && performance.now() < until)
     }
+    // A form is sent a moment later. Who leaves for its answer does not come back to this.
+    if (w.sends) await new Promise(done => setTimeout(done, 100))
     return told(w, opened)
   }
 
