@@ -11,8 +11,9 @@ import (
 	"tapin/internal/cdp"
 )
 
-// Where there is but one document, it tells by itself that what was to come has
-// come: whoever asked would wait until the page has drawn what it made of it.
+// Where there is but one document, and nothing that leads elsewhere is clicked, it
+// tells by itself that what was to come has come: whoever asked would wait until
+// the page has drawn what it made of it.
 
 // coming is what an element hears of a deed that succeeds: one of these events,
 // so many times.
