@@ -99,8 +99,8 @@ func (v *viewer) words() [][]byte {
 	return out
 }
 
-// Among several who look, those who do not drive get every second picture of a page
-// that moves all the time: the eye is as well served, and twenty cost as much as ten.
+// Among several who look, those who do not drive get at most 33 pictures a second: of
+// a page that moves all the time, every second one. The slack is what the next has to come.
 const (
 	onlookEvery = 30 * time.Millisecond
 	onlookSlack = 12 * time.Millisecond

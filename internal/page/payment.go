@@ -181,9 +181,10 @@ func (t *Tab) newPassage(g *Guarding, kind string, id int) *passage {
 
 // enter has what was judged permitted, and closes the gate behind it.
 func (p *passage) enter(ctx context.Context, t *Tab, verdict payVerdict) error {
-	if late := verdict.Late; late != nil {
-		return fault.New(fault.ApprovalRequired, p.kind, "after the last action the page was about to pay by itself, with %q; that was stopped, and nothing was done now", shortTo(late.Label, 64)).
-			WithHint("Ask for an approval, and work the page's own button for it.")
+	if verdict.Late != nil {
+		if err := p.unasked(ctx, t, *verdict.Late, p.at); err != nil {
+			return err
+		}
 	}
 	if err := p.permit(ctx, t, verdict, p.at); err != nil {
 		return err
@@ -220,14 +221,19 @@ func (t *Tab) aside(ctx context.Context, kind string, closed []frame, fn func(*p
 	if refused == nil {
 		return err
 	}
-	intent, failed := p.intent(ctx, t, *refused, at)
-	if failed == nil {
-		failed = g.Unasked(ctx, intent)
-	}
-	if failed != nil {
+	if failed := p.unasked(ctx, t, *refused, at); failed != nil {
 		return failed
 	}
 	return err // it was stopped all the same, and the button may be clicked
+}
+
+// unasked tells the guard of what was stopped and that nobody had asked for.
+func (p *passage) unasked(ctx context.Context, t *Tab, v payVerdict, at frame) error {
+	intent, err := p.intent(ctx, t, v, at)
+	if err != nil {
+		return err
+	}
+	return p.guard.Unasked(ctx, intent)
 }
 
 // look asks the other documents what they know: the fields for a card are often

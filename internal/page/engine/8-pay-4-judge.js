@@ -154,20 +154,18 @@
   }
 
   // payIntent judges before anything is done. It says nothing where another
-  // document has what is meant. What the last deed led to, and was stopped, comes first.
+  // document has what is meant. What the last deed led to, and was stopped, is told with it.
   tapin.payIntent = o => {
-    const late = tapin.payLate()
-    if (late) return { here: true, pays: false, late }
     if (o.key) {
       // Other keys work nothing by themselves; what they do to a button is heard at the gate.
       const el = ['Enter', ' '].includes(o.key) && document.hasFocus() ? focused() : null
-      return el ? { here: true, ...byKey(el, o.key, o) } : { here: false }
+      return el ? { here: true, late: tapin.payLate(), ...byKey(el, o.key, o) } : { here: false }
     }
     const el = tapin.kept(o.id)
     if (!el?.isConnected) return { here: false }
     if (['iframe', 'frame', 'object', 'embed'].includes(el.localName)) return { here: false, frame: true }
-    const it = judge(control(el), o), said = { here: true, ...it }
-    if (o.arm && !said.pays) {
+    const it = judge(control(el), o), said = { here: true, late: tapin.payLate(), ...it }
+    if (o.arm && !said.pays && !said.late) {
       tapin.payArm({ rules: o.arm, judged: { el: control(el), it } })
       said.armed = true
     }
