@@ -41,6 +41,7 @@ type NativeField struct {
 	Value        *string        `json:"value,omitempty"`
 	Masked       bool           `json:"masked,omitempty"`
 	Length       *int           `json:"length,omitempty"` // where there is no value
+	Read         int            `json:"read"`             // counts the reports of its document; see NativeState
 	Label        string         `json:"label,omitempty"`
 	Placeholder  string         `json:"placeholder,omitempty"`
 	MaxLength    int            `json:"maxlength,omitempty"`
@@ -402,7 +403,7 @@ func (w *NativeWatch) compose(tab *Tab) Native {
 			if mine {
 				out.Focus = nativeID(f, field.ID) // the innermost one, as parents come first
 			}
-			field.ID = nativeID(f, field.ID)
+			field.ID, field.Read = nativeID(f, field.ID), said.Number
 			out.Fields = append(out.Fields, field)
 		}
 		if a := said.Asked; a != nil {

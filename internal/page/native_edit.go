@@ -35,6 +35,7 @@ type NativeState struct {
 	Masked    bool    `json:"masked,omitempty"`
 	Length    *int    `json:"length,omitempty"`
 	Selection []int   `json:"selection,omitempty"`
+	Read      int     `json:"read"` // what a report of this number or a lower one says is older
 	Same      bool    `json:"same"` // it holds exactly what the stand-in does
 	Gone      bool    `json:"gone,omitempty"`
 }

@@ -132,7 +132,7 @@ function play(ws, rec, s, pictures) {
   say({ t: "hello", v: 1, you: { id: "v1", mode: "drive" }, touch, look: { width: shown.width, height: shown.height, dpr: 2, mobile: touch } });
   say(state);
   frame();
-  say({ t: "fields", tab: "t1", n: 1, focus: s.then?.focus === undefined ? null : shown.fields[s.then.focus].id, fields: shown.fields });
+  say({ t: "fields", tab: "t1", n: 1, focus: s.then?.focus === undefined ? null : shown.fields[s.then.focus].id, fields: shown.fields.map((/** @type {any} */ f) => ({ ...f, read: 1 })) });
   ws.on("message", (data) => {
     const m = JSON.parse(data.toString());
     rec.m.push(m);
@@ -145,7 +145,7 @@ function play(ws, rec, s, pictures) {
       if (s.then?.drop) ws.close();
     }
     if (m.t === "ptr" && m.k === "up") frame();
-    if (m.t === "edit") say({ t: "caret", id: m.id, seq: m.seq, value: m.value, length: m.value.length, selection: m.selection });
+    if (m.t === "edit") say({ t: "caret", id: m.id, seq: m.seq, read: 1, value: m.value, length: m.value.length, selection: m.selection });
   });
 }
 

@@ -67,6 +67,7 @@ export class Ledger {
     this.base = value ?? (length > 0 ? null : "");
     this.sent = 0;
     this.taken = 0;
+    this.read = -1;
     this.place = "";
   }
 
@@ -112,11 +113,15 @@ export class Ledger {
    * Takes in what the remote field holds now. Gives the value that the control
    * should show, or null if it should be left as it is.
    * @param {string | undefined} value @param {number | undefined} length where the value is not told
+   * @param {number} read counts the readings of the remote field: a report may come behind an answer that is younger
    * @param {number} [seq] the last edit that it has taken in; without it, a report of no edit
    * @returns {string | null}
    */
-  hear(value, length, seq) {
-    if (seq !== undefined) this.taken = Math.max(this.taken, seq);
+  hear(value, length, read, seq) {
+    if (seq !== undefined) {
+      this.taken = Math.max(this.taken, seq);
+      this.read = Math.max(this.read, read);
+    } else if (read <= this.read) return null;
     if (this.pending) return null;
     if (value === undefined) {
       if (this.box && length === 1 && this.base !== null) {

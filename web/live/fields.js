@@ -128,7 +128,7 @@ export class Fields {
   caret(m) {
     const entry = this.entries.get(m.id);
     if (!entry) return;
-    const value = entry.ledger.hear(m.masked ? undefined : m.value, m.length, m.seq ?? this.seq);
+    const value = entry.ledger.hear(m.masked ? undefined : m.value, m.length, m.read, m.seq ?? this.seq);
     if (entry.field.masked && entry !== this.active && !entry.ledger.pending) return this.forget(entry);
     if (value === null || this.composing && entry === this.active) return;
     this.show(entry, value, m.selection);
@@ -189,7 +189,7 @@ export class Fields {
     }
     control.readOnly = Boolean(field.readonly);
     if (entry === this.active && (this.composing || entry.ledger.pending)) return;
-    const value = entry.ledger.hear(field.masked ? undefined : field.value, field.length);
+    const value = entry.ledger.hear(field.masked ? undefined : field.value, field.length, field.read);
     if (value !== null) this.show(entry, value, field.selection);
   }
 

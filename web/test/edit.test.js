@@ -64,7 +64,7 @@ test("however slow the line, phone and page agree in the end", property((c) => {
   };
   const hear = () => {
     const m = back.shift();
-    const shown = m ? ledger.hear(m.value, undefined, m.seq) : null;
+    const shown = m ? ledger.hear(m.value, undefined, 0, m.seq) : null;
     if (shown !== null) local = shown;
   };
   for (let i = 0; i < 20; i++) {
@@ -84,32 +84,46 @@ test("however slow the line, phone and page agree in the end", property((c) => {
 
 test("a masked field is known by its length alone, and the first edit replaces it", () => {
   const l = new Ledger("p", undefined, 3);
-  assert.equal(l.hear(undefined, 3), null);
-  assert.equal(l.hear(undefined, 5), null, "it is not known either way");
+  assert.equal(l.hear(undefined, 3, 0), null);
+  assert.equal(l.hear(undefined, 5, 0), null, "it is not known either way");
   assert.equal(l.tell("", [0, 0], () => 9), null, "a tap into it tells nothing");
   const e = l.tell("x", [1, 1], () => 1);
   assert.equal(e?.base, null);
-  assert.equal(l.hear(undefined, 2), null, "an older report while an edit is on its way");
-  assert.equal(l.hear(undefined, 1, 1), null, "the same length: what was typed stays");
+  assert.equal(l.hear(undefined, 2, 0), null, "an older report while an edit is on its way");
+  assert.equal(l.hear(undefined, 1, 0, 1), null, "the same length: what was typed stays");
   assert.equal(l.tell("xy", [2, 2], () => 2)?.base, "x");
-  assert.equal(l.hear(undefined, 1, 2), "", "the page cut it: nobody knows what stands there");
+  assert.equal(l.hear(undefined, 1, 0, 2), "", "the page cut it: nobody knows what stands there");
   assert.equal(l.tell("z", [1, 1], () => 3)?.base, null);
-  assert.equal(l.hear(undefined, 0, 3), "", "the page emptied it");
+  assert.equal(l.hear(undefined, 0, 0, 3), "", "the page emptied it");
   assert.equal(l.tell("q", [1, 1], () => 4)?.base, "");
+});
+
+test("a report that was read before an edit and comes after its answer says nothing", () => {
+  for (const secret of [true, false]) {
+    const was = (/** @type {string} */ v) => secret ? undefined : v;
+    const l = new Ledger("p", was(""), 0);
+    l.tell("p", [1, 1], () => 1);
+    assert.equal(l.hear(was("p"), 1, 7, 1), null);
+    assert.equal(l.hear(was(""), 0, 7), null, "older");
+    assert.equal(l.tell("pa", [2, 2], () => 2)?.base, "p", "what was typed stays");
+    assert.equal(l.hear(was("pa"), 2, 8, 2), null);
+    assert.equal(l.hear(was("p"), 1, 8), null, "older again");
+    assert.equal(l.hear(was(""), 0, 9), "", "the page emptied it afterwards");
+  }
 });
 
 test("a box of a code keeps its character, whenever the next one is typed", () => {
   const l = new Ledger("b", undefined, 0, true);
   l.tell("4", [1, 1], () => 1);
   assert.equal(l.tell("42", [2, 2], () => 2)?.base, "4");
-  assert.equal(l.hear(undefined, 1, 1), null, "an older answer");
-  assert.equal(l.hear(undefined, 1, 2), "4", "the second went on to the next box");
+  assert.equal(l.hear(undefined, 1, 0, 1), null, "an older answer");
+  assert.equal(l.hear(undefined, 1, 0, 2), "4", "the second went on to the next box");
   assert.equal(l.tell("48", [2, 2], () => 3)?.base, "4", "and so does the third");
   const next = new Ledger("c", undefined, 0, true);
-  assert.equal(next.hear(undefined, 1), null, "filled from the one before");
+  assert.equal(next.hear(undefined, 1, 0), null, "filled from the one before");
   assert.equal(next.tell("9", [1, 1], () => 1)?.base, "", "typed when it was thought empty");
   const again = new Ledger("d", undefined, 0, true);
-  again.hear(undefined, 1);
+  again.hear(undefined, 1, 0);
   again.visit(1);
   assert.equal(again.tell("9", [1, 1], () => 1)?.base, null, "a person came back to it to replace it");
 });

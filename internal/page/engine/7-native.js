@@ -440,14 +440,17 @@
 
   // nativeSettled is what the page made of it. Where that is not what was wanted,
   // it may only be so until the page has drawn; what changes later is reported
-  // like any other change.
+  // like any other change. The answer and the reports go different ways: `read`
+  // says which of those are older, and one that is younger always follows.
   tapin.nativeSettled = async ({ id, value }) => {
     const came = await tapin.release({ expect: false })
     const is = tapin.kept(id)
     if (!is?.isConnected || valueOf(is) !== value) await painted()
     const el = tapin.kept(id)
     if (!el?.isConnected) return { ...came, gone: true }
-    return { ...came, gone: false, ...said(el), same: valueOf(el) === value, selection: selectionOf(el) }
+    last = ''
+    plan()
+    return { ...came, gone: false, read: n, ...said(el), same: valueOf(el) === value, selection: selectionOf(el) }
   }
 
   // selected is the text that a person would copy; nothing of a secret.

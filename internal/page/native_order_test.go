@@ -1,0 +1,71 @@
+package page_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tapin/internal/browser/browsertest"
+	"tapin/internal/page"
+	"tapin/internal/secret"
+)
+
+// TestItIsKnownWhichReportsAreOlderThanAnAnswer is what keeps a stand-in from
+// forgetting the beginning of a password: the answer to an edit and the reports
+// of the fields reach it by different ways, in any order.
+func TestItIsKnownWhichReportsAreOlderThanAnAnswer(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	w, tab := open(ctx, t, page.Look{}, map[string]string{
+		"/": `<!doctype html><title>order</title><input type=password aria-label=pass><input type=password aria-label=fleeting id=f>
+<script>f.oninput = () => setTimeout(() => { f.value = '' })</script>`,
+	}, "/")
+	var n notes
+	watch := w.tabs.Native(n.show)
+	defer watch.Close()
+	reports := func(id string) (out []page.NativeField) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for _, now := range n.seen {
+			if i := slices.IndexFunc(now.Fields, func(f page.NativeField) bool { return f.ID == id }); i >= 0 {
+				out = append(out, now.Fields[i])
+			}
+		}
+		return out
+	}
+
+	id := n.field(t, "pass").ID
+	read := []int{-1} // by the length that was answered
+	for length := 1; length <= 20; length++ {
+		base := secret.New(strings.Repeat("x", length-1))
+		got, err := tab.Edit(ctx, page.NativeEdit{ID: id, Value: secret.New(strings.Repeat("x", length)), Base: &base, Caret: length})
+		if err != nil || *got.Length != length {
+			t.Fatalf("%d characters: %+v %v", length, got, err)
+		}
+		read = append(read, got.Read)
+	}
+	browsertest.Eventually(t, 10*time.Second, "the last edit is reported", func() bool {
+		all := reports(id)
+		return all[len(all)-1].Read > read[20]
+	})
+	for _, f := range reports(id) {
+		for length, at := range read {
+			if f.Read <= at && *f.Length > length || f.Read > at && *f.Length < length {
+				t.Errorf("report %d tells of %d characters; %d were answered at %d", f.Read, *f.Length, length, at)
+			}
+		}
+	}
+
+	// A page that takes back what it had a moment ago, before anybody looked.
+	id = n.field(t, "fleeting").ID
+	got, err := tab.Edit(ctx, page.NativeEdit{ID: id, Value: secret.New("x"), Base: &secret.Text{}, Caret: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	browsertest.Eventually(t, 10*time.Second, "it is reported that the field is empty", func() bool {
+		all := reports(id)
+		last := all[len(all)-1]
+		return last.Read > got.Read && *last.Length == 0
+	})
+}
