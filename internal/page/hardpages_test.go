@@ -222,6 +222,10 @@ func TestWhatCannotBeClickedIsSaidAndHandedOver(t *testing.T) {
 		"/inert":    `<main inert><button id=go onclick=hit()>Go</button></main>`,
 		"/hidden":   `<button id=go style="visibility:hidden" onclick=hit()>Go</button>`,
 		"/moving":   `<style>@keyframes m{from{left:0}to{left:600px}} #go{position:absolute;animation:m 1s linear infinite alternate}</style><button id=go onclick=hit()>Go</button>`,
+		// Two frames of it are alike, before it turns and after.
+		"/swinging": `<button id=go style="position:absolute" onclick=hit()>Go</button><script>
+let n = 0, swing = go.animate([{left: 0}, {left: '600px'}], 1000)
+;(function f() { swing.currentTime = [0, 500, 500, 0][n++ % 4]; requestAnimationFrame(f) })()</script>`,
 		"/empty":    `<p>nothing here`,
 	})
 	for _, tt := range []struct {
@@ -235,6 +239,7 @@ func TestWhatCannotBeClickedIsSaidAndHandedOver(t *testing.T) {
 		{"/inert", "#go", "button#go is disabled by main", "disabled", fault.ElementNotActionable},
 		{"/hidden", "#go", "button#go is hidden", "hidden", fault.ElementNotActionable},
 		{"/moving", "#go", "button#go is still moving", "moving", fault.ElementNotActionable},
+		{"/swinging", "#go", "button#go is still moving", "moving", fault.ElementNotActionable},
 		{"/empty", "#go", `no element matches selector "#go"`, "not_found", fault.ElementNotFound},
 	} {
 		s.open(ctx, t, tt.path)

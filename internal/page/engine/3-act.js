@@ -205,8 +205,10 @@
       bring(surface, 0)
     }
     if (want.stable) {
-      // An animation that was just begun only moves from the second frame on.
-      if (document.getAnimations().length) await frame(500)
+      // An animation that was just begun only moves from the second frame on; one
+      // that goes to and fro is in the same place twice, before it turns and after.
+      const early = document.getAnimations().length ? boxOf(surface) : null
+      if (early) await frame(500)
       const before = boxOf(surface), then = document.timeline.currentTime
       await frame(500)
       if (!hit.aim.isConnected || !surface.isConnected) {
@@ -219,7 +221,7 @@
       // On a busy machine no frame may have come: then a moving thing seems to
       // rest. In a frame out of sight none ever comes.
       const unknown = document.timeline.currentTime === then && turn < 6 && animated(surface)
-      if (unknown || String(boxOf(surface)) !== String(before)) return no('moving')
+      if (unknown || [early, boxOf(surface)].some(b => b && String(b) !== String(before))) return no('moving')
     }
     let point = spots(surface)[0]
     if (want.hit) {
