@@ -252,7 +252,15 @@ const add = (tag, attrs, to = document.body) => new Promise(done => {
 	to.append(e)
 })
 const style = text => { const s = document.createElement("style"); s.textContent = text; document.head.append(s) }
-const rules = text => { const s = document.createElement("script"); s.type = "speculationrules"; s.text = text; document.head.append(s) }
+const speculate = async (kind, url) => { // what a busy browser was asked to prepare it drops after a while, and says nothing
+	for (let i = 0; i < 12; i++) {
+		const s = document.createElement("script")
+		s.type = "speculationrules"
+		s.text = JSON.stringify({[kind]: [{source: "list", urls: [url + "?" + i]}]})
+		document.head.append(s)
+		await new Promise(done => setTimeout(done, 5000))
+	}
+}
 const blob = text => URL.createObjectURL(new Blob([text], {type: "text/javascript"}))
 const ends = thing => new Promise(done => { thing.onerror = () => { if (thing.close) thing.close(); done("error") }; thing.onopen = () => done("open") })
 const says = thing => new Promise(done => { thing.onmessage = () => done("message"); thing.onerror = () => done("error") })
