@@ -226,7 +226,7 @@ func TestWhatCannotBeClickedIsSaidAndHandedOver(t *testing.T) {
 		"/swinging": `<button id=go style="position:absolute" onclick=hit()>Go</button><script>
 let n = 0, swing = go.animate([{left: 0}, {left: '600px'}], 1000)
 ;(function f() { swing.currentTime = [0, 500, 500, 0][n++ % 4]; requestAnimationFrame(f) })()</script>`,
-		"/empty":    `<p>nothing here`,
+		"/empty": `<p>nothing here`,
 	})
 	for _, tt := range []struct {
 		path, css, says, outcome string
