@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"os"
 	"os/signal"
 	"slices"
@@ -122,6 +123,20 @@ func (b *bench) run(ctx context.Context, only string) error {
 		return nil
 	}
 	return b.report.save(wanted == nil && b.filter == "" && b.peers)
+}
+
+// turns counts the rounds of one measurement, and one before them that warms up.
+// A slow machine plays fewer of them, but at least half, so that the whole run
+// does not take longer than somebody waits for it.
+func turns(rounds int, within time.Duration) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		began := time.Now()
+		for round := range rounds + 1 {
+			if 2*round > rounds+1 && time.Since(began) > within || !yield(round) {
+				return
+			}
+		}
+	}
 }
 
 // say tells what goes on; a run takes minutes.

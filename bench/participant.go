@@ -83,6 +83,8 @@ var every = map[string]int{
 const (
 	rest         = 30 * time.Millisecond
 	restAfterNav = 120 * time.Millisecond
+
+	actionWithin = 30 * time.Second // see turns
 )
 
 // measureAction lets everybody do it, turn by turn: a noisy moment hits all
@@ -101,7 +103,9 @@ func measureAction(ctx context.Context, all []participant, a action, site string
 		pause = restAfterNav
 	}
 	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // an order, not a secret
-	for round := range rounds + 1 {
+	last := 0
+	for round := range turns(rounds, actionWithin) {
+		last = round
 		for _, i := range dice.Perm(len(all)) {
 			p := all[i]
 			if n := every[p.name()]; n > 1 && round > 0 && round%n != 1 {
@@ -119,7 +123,7 @@ func measureAction(ctx context.Context, all []participant, a action, site string
 		}
 	}
 	for _, p := range all {
-		if err := proven(ctx, p, a, count[p.name()], rounds); err != nil {
+		if err := proven(ctx, p, a, count[p.name()], last); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", a.name(), p.name(), err)
 		}
 	}
@@ -128,7 +132,7 @@ func measureAction(ctx context.Context, all []participant, a action, site string
 
 // proven asks the page whether everything arrived: who is fast and does nothing
 // has not won.
-func proven(ctx context.Context, p participant, a action, count, rounds int) error {
+func proven(ctx context.Context, p participant, a action, count, last int) error {
 	var want string
 	switch {
 	case a.Kind == click && a.Page == "form":
@@ -136,7 +140,7 @@ func proven(ctx context.Context, p participant, a action, count, rounds int) err
 	case a.Kind == click:
 		want = "View " + strings.TrimPrefix(a.turn(count-1).Selector, "#")
 	case a.Kind == fill && every[p.name()] == 0:
-		want = fmt.Sprintf("typed value %d", rounds)
+		want = fmt.Sprintf("typed value %d", last)
 	case a.Kind == fill:
 		want = "typed value"
 	default:

@@ -16,7 +16,7 @@ const method = `Written by ` + "`make bench`" + `; do not edit. ` + "`go run ./b
 - **The floor** is raw CDP over a pipe, written for the bench without any code of tapin's, on the same Chromium with the same flags and pages. Each figure in
   parentheses is a ratio to the floor of its row, measured in the same run.
 - **Turn by turn**: in each round everybody does the same once, in an order of the round's own and with a rest between, so that a noisy moment hits all alike. The first round
-  warms up and is not counted. Medians; p95 where it is named. The peers play every second round, slow ones every fourth.
+  warms up and is not counted; a slow machine plays fewer rounds, but at least half. Medians; p95 where it is named. The peers play every second round, slow ones every fourth.
 - **Nobody wins by doing nothing**: after the rounds of a click or a fill the page is asked whether all of it arrived.
 - Navigation waits for the load event everywhere. The floor's click presses where the element is and checks nothing; its text is ` + "`innerText`" + `; its outline ` + "`getFullAXTree`" + `;
   its screenshot a PNG with ` + "`optimizeForSpeed`" + `.
@@ -49,7 +49,7 @@ func renderFile(name string) error {
 
 func (r *report) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Benchmarks\n\n%s\n## This run\n\n%s, %s; %d rounds, %s.\n\n", method, r.At.Format("2 January 2006"), r.Machine, r.Rounds, r.Took)
+	fmt.Fprintf(&b, "# Benchmarks\n\n%s\n## This run\n\n%s, %s; up to %d rounds, %s.\n\n", method, r.At.Format("2 January 2006"), r.Machine, r.Rounds, r.Took)
 	var names []string
 	for name := range r.Versions {
 		names = append(names, name)

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// startWithin is for the cold starts, and again for the warm ones.
+const startWithin = 60 * time.Second
+
 // measureStart is how long the first picture takes: from nothing, in a tapin
 // that runs, and from its pool.
 func (b *bench) measureStart(ctx context.Context) error {
@@ -19,7 +22,7 @@ func (b *bench) measureStart(ctx context.Context) error {
 	}
 	defer func() { _ = os.RemoveAll(used) }()
 	took := map[string][]time.Duration{}
-	for round := range b.rounds + 1 {
+	for round := range turns(b.rounds, startWithin) {
 		for who, start := range map[string]func() (time.Duration, error){
 			"floor":         func() (time.Duration, error) { return floorColdStart(ctx, b.chromium, url) },
 			"tapin":         func() (time.Duration, error) { return tapinColdStart(ctx, used, b.binary, url) },
@@ -86,7 +89,7 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 		defer houses[warm].stop()
 	}
 	took := map[string][]time.Duration{}
-	for round := range b.rounds + 1 {
+	for round := range turns(b.rounds, startWithin) {
 		time.Sleep(3 * time.Second) // an agent does not start sessions back to back, and a pool fills meanwhile
 		d, err := floorNewContext(bare, url)
 		if err != nil {
