@@ -108,6 +108,15 @@
     return r.left < reach.left || r.top < reach.top
   }
 
+  // A style is live, and to make one costs more than to ask it: it is kept for as
+  // long as its element is.
+  const styles = new WeakMap()
+  const styleOf = el => {
+    let style = styles.get(el)
+    if (!style) styles.set(el, style = getComputedStyle(el))
+    return style
+  }
+
   // clipped is a box that shows nothing of what is in it.
   const clipped = (el, cs, position = cs.position) => {
     const positioned = position === 'absolute' || position === 'fixed', spills = cs.overflowX === 'visible'
@@ -178,7 +187,7 @@
     const tag = el.localName
     if (tag === 'br') return sink.add(' ', null)
     if (skipped.has(tag) || el.inert || el.getAttribute('aria-hidden') === 'true') return
-    const cs = getComputedStyle(el), look = drawn(el, cs), display = cs.display
+    const cs = styleOf(el), look = drawn(el, cs), display = cs.display
     let inner = env & passedOn
     if (!look) return
     if (display !== 'inline') {
@@ -220,7 +229,7 @@
       if (child.nodeType === Node.ELEMENT_NODE) walk(child, sink, env)
       else if (reads && child.nodeType === Node.TEXT_NODE) {
         const text = child.data
-        if (/\S/.test(text) ? tiny ??= getComputedStyle(el).fontSize === '0px' : !sink.run) return
+        if (/\S/.test(text) ? tiny ??= styleOf(el).fontSize === '0px' : !sink.run) return
         sink.add(text, el)
       }
     })
@@ -533,5 +542,5 @@
   }
 
   // What reading the text needs of all this.
-  tapin.eyes = { look, away, strays, shown, drawn, clipped, each, skipped, frameOwner, isHeading, dataTable, canHost, suspect, begin: () => { opaque = false }, opaque: () => opaque }
+  tapin.eyes = { look, away, strays, shown, drawn, styleOf, clipped, each, skipped, frameOwner, isHeading, dataTable, canHost, suspect, begin: () => { opaque = false }, opaque: () => opaque }
 })(globalThis.tapin ??= {})

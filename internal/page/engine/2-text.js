@@ -3,7 +3,7 @@
   if (tapin.text) return
 
   const { eyes, plain } = tapin
-  const { away, strays, clipped, each, skipped, frameOwner, isHeading, canHost, suspect } = eyes
+  const { away, strays, clipped, styleOf, each, skipped, frameOwner, isHeading, canHost, suspect } = eyes
 
   // In these, what has a style may still not be drawn.
   const withholding = new Set(['details', 'video', 'audio', 'canvas', 'object', 'meter', 'progress'])
@@ -54,17 +54,16 @@
       if (tag === 'br') return part(3)
       if (size > max || skipped.has(tag) || tag === 'select' || tag === 'textarea' || tag === 'svg') return
       // Every style that is read costs, and a page has thousands of elements.
-      const cs = getComputedStyle(el), display = cs.display
+      const cs = styleOf(el), display = cs.display
       if (display === 'none' || display === '' || doubtful && display !== 'contents' && !plain.seen(el)) return
-      const seen = cs.visibility === 'visible'
       if (!flowing.has(display) && (clipped(el, cs, inPlace.has(display) ? '' : cs.position) || cs.contentVisibility === 'hidden')) return
       if (plain.attribute(el, 'contenteditable') !== null && tapin.secret(el)) return
       if (frameOwner(el)) {
-        if (seen && tapin.heldBy(el) && el.getBoundingClientRect().width > 2) parts.push(tapin.heldBy(el), '')
+        if (cs.visibility === 'visible' && tapin.heldBy(el) && el.getBoundingClientRect().width > 2) parts.push(tapin.heldBy(el), '')
         return
       }
       const wide = width(display, tag), before = size
-      let tiny, kept // not known yet
+      let seen, tiny, kept // not known yet
       if (depth === deepest) return void (deep = true)
       depth++
       part(wide)
@@ -73,9 +72,9 @@
       each(el, child => {
         const kind = plain.kind(child)
         if (kind === Node.ELEMENT_NODE) read(child, withheld)
-        else if (kind === Node.TEXT_NODE && seen) {
+        else if (kind === Node.TEXT_NODE) {
           const data = child.data
-          if (tiny ??= cs.fontSize === '0px') return
+          if (!(seen ??= cs.visibility === 'visible') || (tiny ??= cs.fontSize === '0px')) return
           // Where nothing but single spaces stands between words, both ways are one.
           if (single.test(data)) put(data, el)
           else write(data, el, kept ??= cs.whiteSpaceCollapse === 'preserve')
