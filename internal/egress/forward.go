@@ -6,13 +6,31 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"strings"
+	"sync"
 )
+
+// buffers are lent to one answer after the other: a page has dozens.
+type buffers struct{ free sync.Pool }
+
+const bufferSize = 32 << 10
+
+// Get lends a buffer.
+func (b *buffers) Get() []byte {
+	if kept, ok := b.free.Get().(*[bufferSize]byte); ok {
+		return kept[:]
+	}
+	return make([]byte, bufferSize)
+}
+
+// Put takes it back.
+func (b *buffers) Put(lent []byte) { b.free.Put((*[bufferSize]byte)(lent)) }
 
 // newForward makes the handler of plain http. httputil strips the hop-by-hop
 // headers, carries upgrades and trailers, and ends what the browser gives up.
 func (p *Proxy) newForward() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Transport:     p.transport,
+		BufferPool:    &buffers{},
 		FlushInterval: -1,                         // server-sent events must not wait for a full buffer
 		ErrorLog:      log.New(io.Discard, "", 0), // its lines name the sites a person visits
 		Rewrite: func(r *httputil.ProxyRequest) {
