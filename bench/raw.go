@@ -82,6 +82,7 @@ func startRaw(ctx context.Context, chromium string) (*raw, error) {
 	cmd := exec.CommandContext(ctx, chromium, append(args, rootFlags()...)...) //nolint:gosec // the browser to measure
 	cmd.ExtraFiles = []*os.File{theirs, ours}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // its helpers keep the pipe open
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
