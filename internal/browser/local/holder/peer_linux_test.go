@@ -25,17 +25,44 @@ func TestTheUserBehindAConnectionIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = in.Close() }()
-	if !ofThisUser(in) {
-		t.Fatal("our own connection was turned away")
-	}
-	raw, err := os.ReadFile("/proc/net/tcp")
-	if err != nil {
-		t.Skip("the kernel's table cannot be read here")
-	}
 	peer, here := in.RemoteAddr().(*net.TCPAddr), in.LocalAddr().(*net.TCPAddr)
-	uid, found := ownerOf(bufio.NewScanner(strings.NewReader(string(raw))), kernelForm(peer), kernelForm(here))
-	if !found || uid != os.Geteuid() {
-		t.Fatalf("the table says %d, %v", uid, found)
+
+	// known is what both ways say.
+	known := func(want int) {
+		t.Helper()
+		if uid, err := askOwner(peer, here); err != nil || uid != want {
+			t.Errorf("asked, the kernel says %d, %v", uid, err)
+		}
+		raw, err := os.ReadFile("/proc/net/tcp")
+		if err != nil {
+			t.Skip("the kernel's table cannot be read here")
+		}
+		if uid, found := ownerOf(bufio.NewScanner(strings.NewReader(string(raw))), kernelForm(peer), kernelForm(here)); !found || uid != want {
+			t.Errorf("the table says %d, %v", uid, found)
+		}
+	}
+	known(os.Geteuid())
+	if !ofThisUser(in) {
+		t.Error("our own connection was turned away")
+	}
+
+	if os.Geteuid() == 0 { // who may give a socket to somebody else
+		file, err := out.(*net.TCPConn).File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = file.Close() }()
+		if err := file.Chown(1001, -1); err != nil {
+			t.Fatal(err)
+		}
+		known(1001)
+		if ofThisUser(in) {
+			t.Error("a stranger's connection was let in")
+		}
+	}
+
+	if uid, err := askOwner(here, &net.TCPAddr{IP: here.IP, Port: 1}); err == nil {
+		t.Errorf("a socket that is not there belongs to %d", uid)
 	}
 	const stranger = "   1: 0100007F:ABCD 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1001        0 12345 1\n"
 	if uid, found := ownerOf(bufio.NewScanner(strings.NewReader(stranger)), "0100007F:ABCD", "0100007F:1F90"); !found || uid != 1001 {
