@@ -20,6 +20,7 @@ type lifecycle struct {
 	reached map[string]bool
 	past    []proto.LoaderID // the last few documents, newest last
 	moves   int              // moves within a document, and returns from the cache
+	leaving int              // how many are about to lead it elsewhere
 	changed chan struct{}
 }
 
@@ -82,6 +83,43 @@ func (l *lifecycle) enter(loader proto.LoaderID) {
 func (l *lifecycle) tell() {
 	close(l.changed)
 	l.changed = make(chan struct{})
+}
+
+// leave says that somebody leads the tab elsewhere, until stay is called.
+func (l *lifecycle) leave() (stay func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leaving++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.leaving--
+		l.tell()
+	}
+}
+
+// idle waits until the document has had nothing to do with loading for so long.
+func (l *lifecycle) idle(ctx context.Context, quiet time.Duration) error {
+	for {
+		var at mark
+		err := l.until(ctx, func() bool {
+			at = mark{l.loader, l.moves}
+			return l.leaving == 0 && l.reached["load"]
+		})
+		if err == nil {
+			err = rest(ctx, quiet)
+		}
+		if err != nil || l.rests(at) {
+			return err
+		}
+	}
+}
+
+// rests reports whether it is still the document of the mark, and is not being left.
+func (l *lifecycle) rests(since mark) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leaving == 0 && since == mark{l.loader, l.moves}
 }
 
 // mark is a point in the life of a tab.

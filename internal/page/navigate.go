@@ -138,6 +138,7 @@ func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(cont
 		ctx, cancel = context.WithTimeout(ctx, navigateWithin)
 		defer cancel()
 	}
+	defer t.life.leave()()
 	coming := t.expect(ctx)
 	defer coming.end()
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {

@@ -94,7 +94,7 @@ func (t *Tabs) Permission(ctx context.Context, origin, name string, grant bool) 
 // get, and waits with it. One call waits per tab: there is no event for it that
 // a page could not find out about. A new document is left alone while it loads.
 func (t *Tab) watchRefusals(ctx context.Context) {
-	for rest(ctx, unasked) == nil {
+	for t.leaveAlone(ctx) == nil {
 		before := t.life.now()
 		var told struct {
 			Origin string `json:"origin"`
@@ -114,6 +114,15 @@ func (t *Tab) watchRefusals(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// leaveAlone waits for as long as the document has work of its own to do; one that
+// never has loaded waits for an answer as well.
+func (t *Tab) leaveAlone(ctx context.Context) error {
+	patience, cancel := context.WithTimeout(ctx, unaskedAtLast)
+	defer cancel()
+	_ = t.life.idle(patience, unasked)
+	return ctx.Err()
 }
 
 func (t *Tab) refusal(ctx context.Context, told any) error {

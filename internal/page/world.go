@@ -57,9 +57,13 @@ func after(before part, source string) string {
 // needs is the part in which a function is; those that are not here are in the last.
 var needs = map[string]part{"here": core, "agent": core, "refusal": core, "outline": eyes, "settle": eyes, "text": eyes}
 
-// unasked is how long a new document is left alone before it gets everything
-// without being asked anything: an agent thinks longer, and finds it there.
-const unasked = 200 * time.Millisecond
+// unasked is how long a document that has loaded is left alone before it gets
+// everything without being asked anything: an agent thinks longer, and finds it
+// there. A document that takes its time to load gets it at last all the same.
+const (
+	unasked       = 200 * time.Millisecond
+	unaskedAtLast = 2 * time.Second
+)
 
 //go:embed engine/*.js
 var engineFiles embed.FS

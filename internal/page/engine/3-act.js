@@ -8,11 +8,11 @@
     return null
   }
 
-  // frame ends with the next painted frame; one that is never painted, as in a
-  // frame out of sight, does not hold us up.
+  // frame ends with the next painted frame and tells whether there was one; one
+  // that is never painted, as in a frame out of sight, does not hold us up.
   const frame = (patience = 100) => new Promise(done => {
-    const late = setTimeout(done, patience)
-    requestAnimationFrame(() => { clearTimeout(late); done() })
+    const late = setTimeout(done, patience, false)
+    requestAnimationFrame(() => { clearTimeout(late); done(true) })
   })
 
   // pause ends after a time, or sooner when the document changes, but not before
@@ -208,9 +208,9 @@
       // An animation that was just begun only moves from the second frame on; one
       // that goes to and fro is in the same place twice, before it turns and after.
       const early = document.getAnimations().length ? boxOf(surface) : null
-      if (early) await frame(500)
-      const before = boxOf(surface), then = document.timeline.currentTime
-      await frame(500)
+      let painted = !early || await frame(500)
+      const before = boxOf(surface)
+      painted = await frame(500) && painted
       if (!hit.aim.isConnected || !surface.isConnected) {
         // Drawn anew meanwhile: the twin in its place is the same to a person.
         job.churn++
@@ -218,9 +218,9 @@
         if (!hit) return { state: 'missing' }
         surface = tapin.surface(hit.aim)
       }
-      // On a busy machine no frame may have come: then a moving thing seems to
+      // On a busy machine a frame may not have come: then a moving thing seems to
       // rest. In a frame out of sight none ever comes.
-      const unknown = document.timeline.currentTime === then && turn < 6 && animated(surface)
+      const unknown = !painted && turn < 6 && animated(surface)
       if (unknown || [early, boxOf(surface)].some(b => b && String(b) !== String(before))) return no('moving')
     }
     let point = spots(surface)[0]
@@ -313,7 +313,7 @@
   let named = Math.floor(Math.random() * 2 ** 31) * 2 ** 16 // another document's means nothing here
 
   const watch = (job, hit, types) => {
-    const w = { heard: {}, missed: {}, other: '', lost: false, counts: {}, element: hit?.el ?? null, since: performance.now() }
+    const w = { heard: {}, missed: {}, other: '', lost: false, leaves: false, counts: {}, element: hit?.el ?? null, since: performance.now() }
     const mine = node => {
       // What stops at a frame's owner did not reach what is seen at that point.
       if (!hit) return !['iframe', 'frame', 'object', 'embed', 'fencedframe'].includes(node.localName)
@@ -358,12 +358,13 @@
     // asks then is answered when it has, and knows where it led.
     const came = () => job.coming?.types.some(type => w.heard[type] >= job.coming.times)
     const send = e => { w.sends = !e.defaultPrevented && replaces(e.target, e.submitter) }
-    if (types.includes('click')) addEventListener('submit', send)
-    let leaves = false
-    const leave = e => { leaves ||= !e.destination.sameDocument }
-    const say = () => { if (w.tells && watches.has(id) && !leaves && !w.sends) globalThis.tapinHeard?.(JSON.stringify({ watch: id, ...told(w, w.release) })) }
+    const leave = e => { w.leaves ||= !e.destination.sameDocument }
+    const say = () => { if (w.tells && watches.has(id) && !w.leaves && !w.sends) globalThis.tapinHeard?.(JSON.stringify({ watch: id, ...told(w, w.release) })) }
     const heardOut = e => { if (came() && (e.defaultPrevented || !up(e.composedPath()[0], works))) say() }
-    if (job.coming) window.navigation?.addEventListener('navigate', leave)
+    if (types.includes('click')) {
+      addEventListener('submit', send)
+      window.navigation?.addEventListener('navigate', leave)
+    }
     for (const type of job.coming?.types ?? []) addEventListener(type, heardOut)
     // Nobody may come back to ask, as when a dialog stays open.
     for (const old of watches.values()) if (performance.now() - old.since > 60000) old.end()
@@ -384,7 +385,7 @@
   // all: a page may stop an event before we hear it, but not keep it from being counted.
   const told = (w, open) => {
     w.end()
-    return { heard: w.heard, other: w.other, any: !silent(w) || arrived(w) || Boolean(w.sure), lost: Boolean(w.element && !w.element.isConnected), title: document.title, gate: open?.() }
+    return { heard: w.heard, other: w.other, any: !silent(w) || arrived(w) || Boolean(w.sure), lost: Boolean(w.element && !w.element.isConnected), leaves: w.leaves, title: document.title, gate: open?.() }
   }
   const arrived = w => Object.entries(w.counts).some(([type, was]) => (performance.eventCounts?.get(type) ?? 0) !== was)
   const silent = w => !Object.keys(w.heard).length && !w.other
@@ -402,8 +403,8 @@
       do await frame()
       while (silent(w) && !arrived(w) && performance.now() < until)
     }
-    // A form is sent a moment later. Who leaves for its answer does not come back to this.
-    if (w.sends) await new Promise(done => setTimeout(done, 100))
+    // A form is sent a moment later.
+    for (const until = performance.now() + 100; w.sends && !w.leaves && performance.now() < until;) await new Promise(done => setTimeout(done, 5))
     return told(w, opened)
   }
 
