@@ -82,7 +82,8 @@ func launchTapin(ctx context.Context, home, binary string, command []string, sit
 	for _, each := range append([]string{"listen.control=127.0.0.1:0", "listen.public=127.0.0.1:0", "egress.allow=" + strings.TrimPrefix(site, "http://")}, set...) {
 		args = append(args, "--set", each)
 	}
-	s := &sidecar{home: home, cmd: exec.CommandContext(ctx, binary, args...)} //nolint:gosec // the program to measure
+	s := &sidecar{home: home, cmd: exec.CommandContext(ctx, binary, args...)}    //nolint:gosec // the program to measure
+	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) } // a killed one would leave its browsers for the next
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		return nil, nil, err
