@@ -121,7 +121,7 @@ func (t *Tab) do(ctx context.Context, got found, gate *passage, by means) (h hea
 		if err == nil && h.Leave {
 			// It was asked before the browser had heard that it leaves. Whoever asks now
 			// is answered when it has left, or stays after all.
-			err = t.call(ctx, got.frame, "here", nil, &Navigation{})
+			err = t.call(ctx, got.frame, "here", nil, nil)
 		}
 		return err
 	})
