@@ -92,7 +92,7 @@ func roleOf(pid int) string {
 	return strconv.Itoa(pid)
 }
 
-const killsWithin = 30 * time.Second
+const killsWithin = 30 * time.Second // see turns
 
 // measureKill is how long a phone sees nothing when the sidecar is killed. Each
 // round has a tapin of its own: a daemon whose sidecar dies again and again waits
@@ -101,7 +101,7 @@ func (b *bench) measureKill(ctx context.Context) error {
 	site := serveSite()
 	defer site.Close()
 	var took []time.Duration
-	for range turns(b.rounds-1, killsWithin) {
+	for range turns(b.rounds-1, killsWithin) { // none of them warms up
 		d, err := b.killOnce(ctx, site.URL)
 		if err != nil {
 			return err

@@ -39,14 +39,14 @@ const settleWithin = 10 * time.Second
 
 // heard is who received an action.
 type heard struct {
-	Heard map[string]int `json:"heard"`  // events that reached the target, by type
-	Other string         `json:"other"`  // who else received one
-	Any   bool           `json:"any"`    // something arrived at all
-	Lost  bool           `json:"lost"`   // the element is gone from the document
-	Gone  bool           `json:"gone"`   // this is another document, which knows nothing of it
-	Leave bool           `json:"leaves"` // the document is on its way elsewhere
-	Gate  *gateReport    `json:"gate"`   // what it says when it was opened as well
-	Title string         `json:"title"`  // of the document, by now
+	Heard  map[string]int `json:"heard"`  // events that reached the target, by type
+	Other  string         `json:"other"`  // who else received one
+	Any    bool           `json:"any"`    // something arrived at all
+	Lost   bool           `json:"lost"`   // the element is gone from the document
+	Gone   bool           `json:"gone"`   // this is another document, which knows nothing of it
+	Leaves bool           `json:"leaves"` // the document is on its way elsewhere
+	Gate   *gateReport    `json:"gate"`   // what it says when it was opened as well
+	Title  string         `json:"title"`  // of the document, by now
 }
 
 func (h heard) has(types ...string) bool {
@@ -118,7 +118,7 @@ func (t *Tab) do(ctx context.Context, got found, gate *passage, by means) (h hea
 	}
 	err = t.tabs.refreshBeside(ctx, func() (err error) {
 		h, err = t.received(ctx, got, gate, 300*time.Millisecond)
-		if err == nil && h.Leave {
+		if err == nil && h.Leaves {
 			// It was asked before the browser had heard that it leaves. Whoever asks now
 			// is answered when it has left, or stays after all.
 			err = t.call(ctx, got.frame, "here", nil, nil)
