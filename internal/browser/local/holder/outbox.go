@@ -11,6 +11,10 @@ import (
 // the state table serves it better than a backlog would.
 const maxQueued = 64 << 20
 
+// socketHolds is room for a large picture, so that it is written and read in one
+// go and not in as many turns as it has parts.
+const socketHolds = 1 << 20
+
 // outbox is the line of frames to one client, so that a stopped client never
 // keeps the browser's pipe from being drained. Where nobody stands in line a
 // frame is written at once, as far as the socket takes it: to wake another for
@@ -28,6 +32,9 @@ type outbox struct {
 }
 
 func newOutbox(conn net.Conn) *outbox {
+	if wide, ok := conn.(*net.UnixConn); ok {
+		_ = wide.SetWriteBuffer(socketHolds)
+	}
 	o := &outbox{conn: conn, inline: inlineTo(conn)}
 	o.ready = sync.NewCond(&o.mu)
 	return o
