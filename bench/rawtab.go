@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -72,10 +71,7 @@ func (t *rawTab) screenshot() error {
 	if err := t.call(t.session, "Page.captureScreenshot", map[string]any{"format": "png", "optimizeForSpeed": true}, &shot); err != nil {
 		return err
 	}
-	if !strings.HasPrefix(shot.Data, "iVBOR") {
-		return errors.New("no picture came")
-	}
-	return nil
+	return rightPicture(shot.Data)
 }
 
 // eval runs a script and reads its value.

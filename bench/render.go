@@ -20,7 +20,7 @@ const method = `Written by ` + "`make bench`" + `; do not edit. ` + "`go run ./b
   the floor and tapin over HTTP play three times in a round; the peers play every second round, slow ones every fourth.
 - **Nobody wins by doing nothing**: after the rounds of a click or a fill the page is asked whether all of it arrived.
 - Navigation waits for the load event everywhere. The floor's click presses where the element is and checks nothing; its text is ` + "`innerText`" + `; its outline ` + "`getFullAXTree`" + `;
-  its screenshot a PNG with ` + "`optimizeForSpeed`" + `.
+  its screenshot a PNG with ` + "`optimizeForSpeed`" + `. Everybody's page, and so everybody's picture, is 1280×720.
 - **tapin** is its built binary over HTTP, and ` + "`tapin mcp`" + ` over its streams. playwright-core measures inside its own process. agent-browser is one start of its native
   program an action, and its MCP server. The MCP servers get the same client.
 - **Like with like**: tapin and playwright-mcp answer a navigation with the page, the others do not. So agent-browser also takes part as one who asks for the page afterwards

@@ -207,8 +207,8 @@ func (t *tapinHTTP) do(ctx context.Context, a action, url, value string) (time.D
 	case navigate:
 		err = t.open(ctx, a, url)
 	case screenshot:
-		if raw, err = t.get(ctx, "/session/screenshot"); err == nil && !bytes.HasPrefix(raw, []byte("\x89PNG")) {
-			err = errors.New("no picture came")
+		if raw, err = t.get(ctx, "/session/screenshot"); err == nil {
+			err = rightPNG(bytes.NewReader(raw))
 		}
 	case click:
 		_, err = t.post(ctx, "/session/click", map[string]any{"selector": a.Selector, "screenshot": false})
@@ -241,10 +241,8 @@ func firstPicture(ctx context.Context, s *sidecar, url string) error {
 	if err != nil {
 		return err
 	}
-	if shot, _ := answer["screenshot"].(string); !strings.HasPrefix(shot, "iVBOR") {
-		return errors.New("no picture came")
-	}
-	return nil
+	shot, _ := answer["screenshot"].(string)
+	return rightPicture(shot)
 }
 
 // originOf cuts an address of the site before its path.
