@@ -2,89 +2,115 @@ package page
 
 import (
 	"context"
+	"crypto/rand"
 	"strings"
 	"sync"
+	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/runtime"
 
 	"tapin/internal/cdp"
 )
 
-// arrival follows the next document while it comes. What the browser itself knows
-// of it need not be asked of the page, which is busy being drawn when it has loaded.
+// arrival hears what the next document says of itself while it comes. Whoever
+// asked when it has loaded would wait for a browser that is busy drawing it: some
+// milliseconds here, and the whole way to a browser that is elsewhere.
 type arrival struct {
 	tab  *Tab
 	ctx  context.Context //nolint:containedctx // of the one navigation that this belongs to
 	deaf func()
 
-	mu     sync.Mutex
-	loader proto.LoaderID
-	status int
-	quiet  bool // the browser tells of requests no more
+	mu   sync.Mutex
+	told map[string]account // by the event that it was told at
+	news chan struct{}      // closed when there is more, then replaced
 }
 
-// answer is the little that is read of an answer to a request.
-type answer struct {
-	LoaderID proto.LoaderID `json:"loaderId"`
-	FrameID  proto.FrameID  `json:"frameId"`
-	Type     string         `json:"type"`
-	Response struct {
-		Status int `json:"status"`
-	} `json:"response"`
+// account is what a document said of itself, and when in the tab's life.
+type account struct {
+	At string `json:"at"`
+	here
+	when mark
 }
 
-var answered = proto.Event[answer]{Method: network.ResponseReceived.Method}
+// arrivalWord begins what is ours on a document's console. No page knows it.
+var arrivalWord = sync.OnceValue(func() string { return rand.Text() })
 
-// expect has the browser tell of requests until the first document has an answer,
-// or end is called: a page makes many more.
+// The console's own domain. It hands texts on and nothing else: nothing of the page
+// is called for it, and what was logged is not taken apart.
+var (
+	consoleOn  = proto.Command[proto.Empty, proto.Empty]{Method: "Console.enable"}
+	consoleOff = proto.Command[proto.Empty, proto.Empty]{Method: "Console.disable"}
+	logged     = proto.Event[line]{Method: "Console.messageAdded"}
+)
+
+type line struct {
+	Message struct {
+		Text string `json:"text"`
+	} `json:"message"`
+}
+
+// expect listens until end is called. The browser is told to tell when it is made
+// sure that the page can be left: see free.
 func (t *Tab) expect(ctx context.Context) *arrival {
-	a := &arrival{tab: t, ctx: ctx}
-	a.deaf = cdp.Listen(t.session, answered, func(e answer) {
-		if e.FrameID == t.frames.main && e.Type == string(network.ResourceTypeDocument) {
-			a.came(e.LoaderID, e.Response.Status)
+	a := &arrival{tab: t, ctx: ctx, told: map[string]account{}, news: make(chan struct{})}
+	a.deaf = cdp.Listen(t.session, logged, func(l line) {
+		if said, ours := strings.CutPrefix(l.Message.Text, arrivalWord()); ours {
+			a.hear(said)
 		}
 	})
-	nothing := int64(0)
-	_ = t.session.Send(ctx, network.Enable.Method, network.EnableParams{MaxTotalBufferSize: &nothing, MaxResourceBufferSize: &nothing})
+	// What the page before has logged would be told again.
+	_ = t.session.Send(ctx, runtime.DiscardConsoleEntries.Method, proto.Empty{})
 	return a
 }
 
-func (a *arrival) came(loader proto.LoaderID, status int) {
+func (a *arrival) hear(said string) {
+	got := account{when: a.tab.life.now()}
+	if jsonv2.Unmarshal([]byte(said), &got, jsonv2.AllowInvalidUTF8(true)) != nil {
+		return // who asks finds out
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.loader, a.status = loader, status
-	a.hush()
-}
-
-// hush is called with the lock held.
-func (a *arrival) hush() {
-	if !a.quiet {
-		a.quiet = true
-		_ = a.tab.session.Send(context.WithoutCancel(a.ctx), network.Disable.Method, proto.Empty{})
-	}
+	a.told[got.At] = got
+	close(a.news)
+	a.news = make(chan struct{})
 }
 
 func (a *arrival) end() {
 	a.deaf()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.hush()
+	_ = a.tab.session.Send(context.WithoutCancel(a.ctx), consoleOff.Method, proto.Empty{})
 }
 
-// account says where the tab is, if the document that was followed is still the
-// one that is there and has a title: of one without, and of an error, only the
-// page itself can tell.
-func (a *arrival) account(ctx context.Context) (Navigation, bool) {
-	a.mu.Lock()
-	loader, status := a.loader, a.status
-	a.mu.Unlock()
-	if loader == "" || loader != a.tab.life.now().loader || a.tab.Dialog() != nil || a.tab.tabs.readAddresses(ctx) != nil {
-		return Navigation{}, false
+// toldAt is the event with which a document tells that it has come so far. That
+// of one that has loaded comes last, after everything that the page does then.
+var toldAt = map[string]string{"DOMContentLoaded": "DOMContentLoaded", "load": "pageshow"}
+
+// toldWithin is how long that may take once the browser has told of the state. It
+// is on its way then, or does not come.
+const toldWithin = 20 * time.Millisecond
+
+// account says where the tab is, if the document that has reached the state has
+// told so and is still there.
+func (a *arrival) account(state string) (Navigation, bool) {
+	at, tells := toldAt[state]
+	late := time.NewTimer(toldWithin)
+	defer late.Stop()
+	for tells && a.tab.Dialog() == nil {
+		a.mu.Lock()
+		got, told := a.told[at]
+		news := a.news
+		tells = len(a.told) > 0
+		a.mu.Unlock()
+		if now := a.tab.life.now(); told && got.when.loader == now.loader {
+			a.tab.tabs.entitle(a.tab, got.Title)
+			return a.tab.navigation(got.here), got.when == now // or it has moved since
+		}
+		select {
+		case <-news:
+		case <-late.C:
+			return Navigation{}, false
+		}
 	}
-	url, title := a.tab.Address()
-	if title == "" || strings.HasSuffix(strings.TrimSuffix(url, "/"), strings.TrimSuffix(title, "/")) || status >= 400 {
-		return Navigation{}, false
-	}
-	return Navigation{URL: url, Title: title, Status: status}, true
+	return Navigation{}, false
 }

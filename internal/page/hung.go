@@ -21,13 +21,14 @@ const (
 
 // free makes sure that a page that is about to be left can be left. A script
 // without an end keeps its renderer from ever showing another page of the same
-// site, and once the navigation is under way it can no longer be stopped.
+// site, and once the navigation is under way it can no longer be stopped. It is
+// asked for something that is needed anyway: see arrival.
 func (t *Tab) free(ctx context.Context) {
 	if t.hasCrashed() {
 		return
 	}
 	if !timedOut(ctx, answerWithin, func(ctx context.Context) error {
-		_, err := proto.Call(ctx, t.session, runtime.Evaluate, runtime.EvaluateParams{Expression: "0"})
+		_, err := proto.Call(ctx, t.session, consoleOn, proto.Empty{})
 		return err
 	}) {
 		return

@@ -152,7 +152,7 @@ func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(cont
 	if err != nil {
 		return Navigation{}, t.explain(op, began, err)
 	}
-	if nav, known := coming.account(ctx); known {
+	if nav, known := coming.account(state); known {
 		return t.arrivedAt(ctx, op, began, nav, nil)
 	}
 	return t.arrived(ctx, op, began)
@@ -222,17 +222,25 @@ func (t *Tab) explain(op string, began time.Time, err error) error {
 func (t *Tab) Here(ctx context.Context) (Navigation, error) {
 	var nav Navigation
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {
-		var here struct {
-			URL    string `json:"url"`
-			Title  string `json:"title"`
-			Status int    `json:"status"`
-		}
-		err := t.callMain(ctx, "here", nil, &here)
-		nav = Navigation{URL: t.tabs.hidden.conceal(here.URL), Title: t.tabs.hidden.conceal(here.Title), Status: here.Status}
+		var at here
+		err := t.callMain(ctx, "here", nil, &at)
+		nav = t.navigation(at)
 		return err
 	})
 	if err != nil {
 		return Navigation{}, fmt.Errorf("read the address: %w", silent("", err))
 	}
 	return nav, nil
+}
+
+// here is what a document says of where it is.
+type here struct {
+	URL    string `json:"url"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+}
+
+// navigation is that, as anybody may know it.
+func (t *Tab) navigation(at here) Navigation {
+	return Navigation{URL: t.tabs.hidden.conceal(at.URL), Title: t.tabs.hidden.conceal(at.Title), Status: at.Status}
 }

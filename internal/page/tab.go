@@ -153,6 +153,8 @@ func (t *Tab) usable(ctx context.Context) error {
 		}
 		// A client that went while it gave a password would leave requests waiting.
 		_ = t.session.Send(ctx, fetch.Disable.Method, proto.Empty{})
+		// One that went while a page came would have all that is logged told to us.
+		_ = t.session.Send(ctx, consoleOff.Method, proto.Empty{})
 	}
 	ctx, cancel := context.WithTimeout(ctx, setupWithin)
 	defer cancel()

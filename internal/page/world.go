@@ -43,7 +43,9 @@ const (
 )
 
 var engine = [...]func() string{
-	core:  sync.OnceValue(func() string { return readEngine("engine/0-*.js") + "tapin.part ??= 0" }),
+	core: sync.OnceValue(func() string {
+		return fmt.Sprintf("(globalThis.tapin ??= {}).word ??= %q;%s tapin.part ??= 0", arrivalWord(), readEngine("engine/0-*.js"))
+	}),
 	eyes:  sync.OnceValue(func() string { return after(core, readEngine("engine/[12]-*.js")) }),
 	hands: sync.OnceValue(func() string { return after(eyes, readEngine("engine/[3-9]-*.js")) }),
 }

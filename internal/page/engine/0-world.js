@@ -4,26 +4,17 @@
 (tapin => {
   if (tapin.here) return
 
+  // title is the document's, also where a form or an image of that name stands in front of it.
+  const entitled = Object.getOwnPropertyDescriptor(Document.prototype, 'title').get
+  tapin.title = () => entitled.call(document)
+
   // here tells where the document is.
   tapin.here = () => ({
     url: location.href,
-    title: document.title,
+    title: tapin.title(),
     status: performance.getEntriesByType('navigation')[0]?.responseStatus || 0,
   })
 
   // agent is what the browser calls itself in this page.
   tapin.agent = () => ({ name: navigator.userAgent })
-
-  // plain asks elements as the browser made them. A form answers to the names of
-  // its fields before its own, and a document to those of its forms and images, in
-  // every world: <input name=parentNode> would lead whoever walks up in circles.
-  const free = f => Function.prototype.call.bind(f)
-  const reads = (type, name) => free(Object.getOwnPropertyDescriptor(type.prototype, name).get)
-  tapin.plain = {
-    free,
-    kind: reads(Node, 'nodeType'), parent: reads(Node, 'parentNode'), first: reads(Node, 'firstChild'), next: reads(Node, 'nextSibling'), base: reads(Node, 'baseURI'),
-    tag: reads(Element, 'localName'), slot: reads(Element, 'assignedSlot'), textSlot: reads(Text, 'assignedSlot'), shadow: reads(Element, 'shadowRoot'),
-    attribute: free(Element.prototype.getAttribute), matches: free(Element.prototype.matches), box: free(Element.prototype.getBoundingClientRect),
-    seen: free(Element.prototype.checkVisibility), body: reads(Document, 'body'),
-  }
 })(globalThis.tapin ??= {})
