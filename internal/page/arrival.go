@@ -103,7 +103,6 @@ func (a *arrival) account(state string) (Navigation, bool) {
 		tells = len(a.told) > 0
 		a.mu.Unlock()
 		if now := a.tab.life.now(); told && got.when.loader == now.loader {
-			a.tab.tabs.entitle(a.tab, got.Title)
 			return a.tab.navigation(got.here), got.when == now // or it has moved since
 		}
 		select {

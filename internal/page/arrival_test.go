@@ -1,7 +1,10 @@
 package page_test
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"tapin/internal/browser/browsertest"
@@ -47,6 +50,10 @@ func TestNavigationsSayWhatThePageHasBecome(t *testing.T) {
 		if err != nil || nav.Title != tt.title || nav.URL != w.URL+tt.at || nav.Status != 200 {
 			t.Errorf("%s until %s is %+v, %v", tt.path, tt.wait, nav, err)
 		}
+		// A page without one is called by its address, as the browser does.
+		if url, title := tab.Address(); url != w.URL+tt.at || !strings.HasSuffix(title, cmp.Or(tt.title, tt.at)) {
+			t.Errorf("%s until %s leaves a tab %q at %s", tt.path, tt.wait, title, url)
+		}
 	}
 	if nav, err := tab.Navigate(ctx, w.URL+"/none", page.WaitLoad); err != nil || nav.Status != 404 {
 		t.Errorf("a page that is not there is %+v, %v", nav, err)
@@ -82,7 +89,11 @@ func TestAConsoleIsReadOnlyWhileAPageComes(t *testing.T) {
 		if _, err := tab.Navigate(ctx, w.URL+"/", page.WaitLoad); err != nil {
 			t.Fatal(err)
 		}
-		w.eval(ctx, t, tab, `0`) // after what was sent before
+		// The answer comes after all that was told before.
+		_, err := tab.Here(ctx)
+		if err := errors.Join(err, w.inst.Conn().Settle(ctx)); err != nil {
+			t.Fatal(err)
+		}
 		before := heard()
 		w.eval(ctx, t, tab, `new Promise(r => setTimeout(r, 100))`)
 		if after := heard(); after != before {

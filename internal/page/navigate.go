@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,7 +190,16 @@ func (t *Tab) arrivedAt(ctx context.Context, op string, began time.Time, nav Nav
 			return Navigation{}, told
 		}
 	}
+	t.tabs.entitle(t, cmp.Or(nav.Title, calledByAddress(nav.URL)))
 	return nav, nil
+}
+
+// calledByAddress is what the browser calls a page without a title.
+func calledByAddress(url string) string {
+	if _, rest, ok := strings.Cut(url, "://"); ok {
+		return rest
+	}
+	return url
 }
 
 // tunnelFailed is what the browser says of everything that goes wrong behind its proxy.
