@@ -48,6 +48,7 @@ func driverOf(ctx context.Context) Driver { return actorOf(ctx).driver }
 // kept: after a restart the hand-off's record gives it back.
 type lease struct {
 	handoff string    // "" means that the agent drives
+	taking  bool      // the browser is on its way to the person: lost now, it is nobody's
 	human   time.Time // when a person last did something
 	noted   time.Time // what the record says of that
 	ending  bool      // the wheel is on its way back: nothing new is begun
@@ -115,6 +116,13 @@ func (s *Session) heldBy() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lease.handoff
+}
+
+// taken reports whether a person has the browser.
+func (s *Session) taken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease.handoff != "" && !s.lease.taking
 }
 
 // Presence is when a person last did something in a session.

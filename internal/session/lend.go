@@ -94,7 +94,13 @@ func (h *Host) lend(ctx context.Context, s *Session, o LendOptions) (Lent, error
 	if err := h.keepState(ctx, s); err != nil {
 		return Lent{}, err
 	}
-	return lent, h.foundAgain(ctx, s)
+	if err := h.foundAgain(ctx, s); err != nil {
+		return Lent{}, err
+	}
+	s.mu.Lock()
+	s.lease.taking = false // before the turn is let go of: see replace
+	s.mu.Unlock()
+	return lent, nil
 }
 
 // foundAgain takes back that a page was lost: it was another person's, and the
@@ -132,7 +138,7 @@ func (s *Session) closeGate(handoff string) (bool, error) {
 	case handoff:
 		return false, nil
 	case "":
-		s.lease = lease{handoff: handoff}
+		s.lease = lease{handoff: handoff, taking: true}
 		return true, nil
 	}
 	return false, fault.New(fault.HandoffActive, "", "this browser is already handed over").With("handoff_id", s.lease.handoff)

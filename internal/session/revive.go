@@ -63,7 +63,7 @@ func (h *Host) replace(s *Session, cause error) error {
 	case <-s.over:
 		return errGone
 	}
-	if s.heldBy() == "" {
+	if !s.taken() {
 		return errGone // it was lost before anybody had it
 	}
 	if time.Since(s.replaced) < replaceEvery {
