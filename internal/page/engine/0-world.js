@@ -4,14 +4,10 @@
 (tapin => {
   if (tapin.here) return
 
-  // title is the document's, also where a form or an image of that name stands in front of it.
-  const entitled = Object.getOwnPropertyDescriptor(Document.prototype, 'title').get
-  tapin.title = () => entitled.call(document)
-
   // here tells where the document is.
   tapin.here = () => ({
     url: location.href,
-    title: tapin.title(),
+    title: document.title,
     status: performance.getEntriesByType('navigation')[0]?.responseStatus || 0,
   })
 

@@ -529,7 +529,7 @@
     }
     for (const node of settle(gather(), true)) interactive ? flatly(node) : tell(node, 0)
     tapin.forgetLabels()
-    return { lines, last: tapin.lastRef(), opaque, url: location.href, title: tapin.title() }
+    return { lines, last: tapin.lastRef(), opaque, url: location.href, title: document.title }
   }
 
   // sight is the part of a frame that is in view, as the frame counts.

@@ -385,7 +385,7 @@
   // all: a page may stop an event before we hear it, but not keep it from being counted.
   const told = (w, open) => {
     w.end()
-    return { heard: w.heard, other: w.other, any: !silent(w) || arrived(w) || Boolean(w.sure), lost: Boolean(w.element && !w.element.isConnected), leaves: w.leaves, title: tapin.title(), gate: open?.() }
+    return { heard: w.heard, other: w.other, any: !silent(w) || arrived(w) || Boolean(w.sure), lost: Boolean(w.element && !w.element.isConnected), leaves: w.leaves, title: document.title, gate: open?.() }
   }
   const arrived = w => Object.entries(w.counts).some(([type, was]) => (performance.eventCounts?.get(type) ?? 0) !== was)
   const silent = w => !Object.keys(w.heard).length && !w.other

@@ -119,7 +119,7 @@
     eyes.look()
     eyes.begin()
     const body = plain.body(document), made = copy(body ? [body] : [], { max: 2e6, mostElements: 10000, clutter: true, names: true })
-    made.made.title = tapin.title()
+    made.made.title = document.title
     for (const frame of made.body.querySelectorAll('[data-frame]')) frame.remove()
     const found = made.words ? new tapin.Readability(made.made, { charThreshold: 200 }).parse() : null
     if (!found?.textContent?.trim()) return { none: -1, opaque: eyes.opaque() }

@@ -225,7 +225,7 @@
 
   tapin.observe = ({ main }) => {
     const seen = { origin: self.origin, lines: structure(), values: typed(), opaque: eyes.opaque() }
-    return main ? { ...seen, url: location.href, title: tapin.title().slice(0, 500), local: keysOf('localStorage'), session: keysOf('sessionStorage') } : seen
+    return main ? { ...seen, url: location.href, title: document.title.slice(0, 500), local: keysOf('localStorage'), session: keysOf('sessionStorage') } : seen
   }
 
   // shows says of each thing whether it can be seen here: 1, 0, or -1 for one

@@ -185,7 +185,7 @@
     }
     const top = window === window.top && window.visualViewport
     return {
-      fields, holes, opaque, focus: focused, ask: asked, here: here && !focus?.matches?.(HOLDERS), title: cut(tapin.title(), 300),
+      fields, holes, opaque, focus: focused, ask: asked, here: here && !focus?.matches?.(HOLDERS), title: cut(document.title, 300),
       dx: top ? visualViewport.offsetLeft : 0, dy: top ? visualViewport.offsetTop : 0, w: innerWidth, h: innerHeight,
     }
   }

@@ -37,7 +37,7 @@
     const all = once(lines)
     const sums = once(() => bare() || sumless() ? [] : all().map((l, i) => ({ ...l, i })).filter(l => hasSum(l.text) && !framing(l.el)))
     // A footer that names what cards a shop takes is no evidence.
-    const said = once(() => fold(tapin.title() + ' ' + all().filter(l => !framing(l.el)).map(l => l.text).join(' \n ')))
+    const said = once(() => fold(document.title + ' ' + all().filter(l => !framing(l.el)).map(l => l.text).join(' \n ')))
     const says = list => once(() => !bare() && list.some(w => w.test(said())))
     return {
       card,
@@ -74,7 +74,7 @@
 
   tapin.payEvidence = () => ({ card: evidence().card(), sum: evidence().sum() })
 
-  const headed = list => [tapin.title(), ...[...document.querySelectorAll('h1')].filter(tapin.visible).map(h => h.innerText)].some(s => list.some(w => w.test(fold(s))))
+  const headed = list => [document.title, ...[...document.querySelectorAll('h1')].filter(tapin.visible).map(h => h.innerText)].some(s => list.some(w => w.test(fold(s))))
 
   // aside tells a page whose heading says that it is about something else.
   const aside = () => headed(words.aside) || headed(words.cart)
