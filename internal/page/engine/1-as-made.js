@@ -2,9 +2,8 @@
 (tapin => {
   if (tapin.plain) return
 
-  // plain asks elements as the browser made them. A form answers to the names of
-  // its fields before its own, and a document to those of its forms and images, in
-  // every world: <input name=parentNode> would lead whoever walks up in circles.
+  // plain asks elements as the browser made them. A form answers to the names of its
+  // fields before its own: <input name=parentNode> would lead whoever walks up in circles.
   const free = f => Function.prototype.call.bind(f)
   const reads = (type, name) => free(Object.getOwnPropertyDescriptor(type.prototype, name).get)
   tapin.plain = {
