@@ -83,7 +83,7 @@ func (a *arrival) end() {
 }
 
 // toldAt is the event with which a document tells that it has come so far. That
-// of one that has loaded comes last, after everything that the page does then.
+// of one that has loaded comes after what the page does at its load event.
 var toldAt = map[string]string{"DOMContentLoaded": "DOMContentLoaded", "load": "pageshow"}
 
 // toldWithin is how long that may take once the browser has told of the state. It

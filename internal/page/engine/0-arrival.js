@@ -8,7 +8,8 @@
 
   const { debug } = console
   const tell = e => debug(tapin.word + JSON.stringify({ at: e.type, ...tapin.here() }))
-  // Last of those who hear of it: what they do belongs to it.
+  // After those of the page who hear of it: what they do belongs to it. What they
+  // do at its load event is done before it is shown.
   addEventListener('DOMContentLoaded', () => addEventListener('DOMContentLoaded', tell), true)
   addEventListener('pageshow', tell)
 })(globalThis.tapin ??= {})
