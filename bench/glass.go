@@ -59,7 +59,7 @@ func (b *bench) scenes(ctx context.Context) (map[string]*scene, func(), error) {
 		return nil, end, fmt.Errorf("tapin's page: %w", err)
 	}
 	all["tapin"] = &scene{g, site, func() { g.end(); s.stop() }}
-	return all, end, nil
+	return all, end, p.showLike(g)
 }
 
 // move lets the page move for three seconds.

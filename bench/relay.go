@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 // relayPage is the least that shows another browser: a socket, a canvas, taps.
-const relayPage = `<!doctype html><meta name=viewport content="width=device-width"><style>body{margin:0}canvas{width:100vw}</style><canvas id=picture></canvas>
+const relayPage = `<!doctype html><meta name=viewport content="width=device-width"><style>body{margin:0}#stage{position:absolute;overflow:hidden}canvas{position:absolute}</style><div id=stage><canvas id=picture></canvas></div>
 <script>const ws = new WebSocket("ws://" + location.host + "/ws"), pen = picture.getContext("2d", { alpha: false, desynchronized: true })
 ws.binaryType = "blob"
 ws.onmessage = async e => {
@@ -170,6 +171,19 @@ func (p *phone) tap() (time.Duration, error) {
 	var took float64
 	err := p.eval(`soon`, &took)
 	return time.Duration(took * float64(time.Millisecond)), err
+}
+
+// showLike has the bare page show its picture as large as another one does, and
+// as much of it: a phone has to draw what it shows.
+func (p *phone) showLike(other *phone) error {
+	var at map[string]map[string]float64
+	if err := other.eval(`Object.fromEntries(["stage", "picture"].map(id => [id, document.getElementById(id).getBoundingClientRect().toJSON()]))`, &at); err != nil {
+		return err
+	}
+	stage, picture := at["stage"], at["picture"]
+	return p.eval(fmt.Sprintf(`stage.style.cssText = "left:%fpx;top:%fpx;width:%fpx;height:%fpx"; picture.style.cssText = "left:%fpx;top:%fpx;width:%fpx;height:%fpx"`,
+		stage["x"], stage["y"], stage["width"], stage["height"],
+		picture["x"]-stage["x"], picture["y"]-stage["y"], picture["width"], picture["height"]), nil)
 }
 
 // pace is how many pictures a second are drawn.
