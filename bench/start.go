@@ -8,7 +8,7 @@ import (
 )
 
 // startWithin is for the cold starts, and again for the warm ones.
-const startWithin = 60 * time.Second
+const startWithin = 50 * time.Second
 
 // measureStart is how long the first picture takes: from nothing, in a tapin
 // that runs, and from its pool.
