@@ -151,7 +151,8 @@ func (h *hub) pass(ctx context.Context, v *viewer, m message, within time.Durati
 }
 
 // sign tells the hand-off that a person is at work: now and then, and at once
-// where that stops a countdown.
+// where that stops a countdown. The hand-off writes it to the disk, and no tap
+// waits for that.
 func (h *hub) sign(ctx context.Context, handoff string) {
 	h.mu.Lock()
 	counting := h.status.Handoff != nil && !h.status.Handoff.FinishesAt.IsZero()
@@ -160,11 +161,15 @@ func (h *hub) sign(ctx context.Context, handoff string) {
 		h.noted = time.Now()
 	}
 	h.mu.Unlock()
-	if due {
+	if !due {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	h.door.sockets.Go(func() {
 		if err := h.door.deps.Handoffs.Present(ctx, handoff); err != nil {
 			h.door.log.Debug("a sign of life was not taken", "error", fault.Of(err).Code)
 		}
-	}
+	})
 }
 
 // presence tells when somebody last did something, and whether somebody who may

@@ -54,6 +54,19 @@ func TestAPersonSeesTapsAndSeesTheAnswer(t *testing.T) {
 	p.state("the agent drives again", func(s map[string]any) bool { return s["driver"] == "agent" && s["can_drive"] == false })
 }
 
+func TestNoTapWaitsForTheDisk(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	h := open(ctx, t, map[string]string{"/": painted("red")}, nil)
+	h.disk = make(chan struct{})
+	defer close(h.disk)
+	h.lend("hof_1")
+	p := h.enter(ctx, link.Drive)
+	p.shows("r")
+	p.tap(ctx, "hof_1", 50, 50)
+	p.shows("b")
+}
+
 func TestPicturesComeInOrderAndTheLatestWins(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)
