@@ -51,9 +51,9 @@ var actions = []action{
 	{Kind: screenshot, Page: "heavy", Target: 1.1, plays: 5, listed: true},
 	{Kind: screenshot, Page: "animating", Target: 1.1, plays: 3},
 	{Kind: screenshot, Page: "images", Target: 1.1, plays: 3},
-	{Kind: click, Page: "form", Selector: "#go", Target: 1.8, plays: 8, listed: true},
+	{Kind: click, Page: "form", Selector: "#go", Target: 1.8, plays: 5, listed: true},
 	{Kind: click, Page: "spa", Selector: "#two", Other: "#one", Target: 1.8, plays: 3},
-	{Kind: fill, Page: "form", Selector: "#f0", Target: 1.5, plays: 8, listed: true},
+	{Kind: fill, Page: "form", Selector: "#f0", Target: 1.5, plays: 5, listed: true},
 	{Kind: text, Page: "heavy", Target: 2.0, plays: 3, listed: true},
 	{Kind: text, Page: "list", Target: 2.0, plays: 3},
 	{Kind: snapshot, Page: "heavy", Target: 0.3, plays: 1, listed: true},
@@ -78,12 +78,13 @@ var every = map[string]int{
 	briefMCP: 2, "playwright-core": 2, "agent-browser": 2, "agent-browser-mcp": 2, "agent-browser-mcp-look": 4, "playwright-mcp": 4, "chrome-devtools-mcp": 4,
 }
 
-// A browser is not done when it says so: a page that has loaded is painted next,
-// and whoever came right after would pay for it. So there is a rest between turns,
-// and each round has an order of its own.
+// A browser is not done when it says so: a page that has loaded is painted next, a
+// page that was clicked or filled answers, and whoever came right after would pay
+// for it. So there is a rest between turns, longer than all that takes and shorter
+// than any agent thinks, and each round has an order of its own.
 const (
 	rest         = 30 * time.Millisecond
-	restAfterNav = 120 * time.Millisecond
+	restAfterAct = 120 * time.Millisecond
 
 	actionWithin = 30 * time.Second // see turns
 )
@@ -106,8 +107,8 @@ func measureAction(ctx context.Context, all []participant, a action, site string
 		}
 	}
 	pause := rest
-	if a.Kind == navigate {
-		pause = restAfterNav
+	if a.Kind == navigate || a.Kind == click || a.Kind == fill {
+		pause = restAfterAct
 	}
 	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // an order, not a secret
 	for round := range turns(rounds, actionWithin) {
