@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -21,7 +20,9 @@ ws.onmessage = async e => {
   if (picture.width !== b.width) { picture.width = b.width; picture.height = b.height }
   pen.drawImage(b, 0, 0); b.close(); ws.send("drawn")
 }
-picture.onpointerup = e => ws.send(JSON.stringify({ x: e.offsetX / picture.clientWidth, y: e.offsetY / picture.clientHeight }))</script>`
+picture.onpointerup = e => ws.send(JSON.stringify({ x: e.offsetX / picture.clientWidth, y: e.offsetY / picture.clientHeight }))
+const put = (el, at, from) => Object.assign(el.style, { left: at.x - from.x + "px", top: at.y - from.y + "px", width: at.width + "px", height: at.height + "px" })
+const place = (outer, inner) => { put(stage, outer, { x: 0, y: 0 }); put(picture, inner, outer) }</script>`
 
 // relay is the floor of the live view: frames of a browser passed on as they
 // are, taps passed back, with nothing in between.
@@ -176,14 +177,11 @@ func (p *phone) tap() (time.Duration, error) {
 // showLike has the bare page show its picture as large as another one does, and
 // as much of it: a phone has to draw what it shows.
 func (p *phone) showLike(other *phone) error {
-	var at map[string]map[string]float64
-	if err := other.eval(`Object.fromEntries(["stage", "picture"].map(id => [id, document.getElementById(id).getBoundingClientRect().toJSON()]))`, &at); err != nil {
+	var places json.RawMessage
+	if err := other.eval(`["stage", "picture"].map(id => document.getElementById(id).getBoundingClientRect().toJSON())`, &places); err != nil {
 		return err
 	}
-	stage, picture := at["stage"], at["picture"]
-	return p.eval(fmt.Sprintf(`stage.style.cssText = "left:%fpx;top:%fpx;width:%fpx;height:%fpx"; picture.style.cssText = "left:%fpx;top:%fpx;width:%fpx;height:%fpx"`,
-		stage["x"], stage["y"], stage["width"], stage["height"],
-		picture["x"]-stage["x"], picture["y"]-stage["y"], picture["width"], picture["height"]), nil)
+	return p.eval("place(..."+string(places)+")", nil)
 }
 
 // pace is how many pictures a second are drawn.
