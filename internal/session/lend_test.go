@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tapin/internal/browser"
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/page"
@@ -232,37 +233,67 @@ func TestNothingOfWhatAPersonDoesIsKeptOrTold(t *testing.T) {
 
 func TestAPersonsPageSurvivesARestart(t *testing.T) {
 	t.Parallel()
-	ctx := browsertest.Context(t)
-	site, dir := browsertest.Site(t), place(t)
-	before := move(t, dir, site, session.Options{})
-	s, err := before.host.Start(ctx, session.StartOptions{URL: site.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := before.host.Lend(ctx, s.ID(), "hof_1", plain()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Navigate(session.As(ctx, session.Owner), site.URL+"/owner", ""); err != nil {
-		t.Fatal(err)
-	}
-	before.crash()
+	for name, provider := range map[string]func(browser.Provider) browser.Provider{
+		"of which the browser notices nothing":       func(p browser.Provider) browser.Provider { return p },
+		"that is stopped when it greets the browser": func(p browser.Provider) browser.Provider { return &cutShort{Provider: p} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := browsertest.Context(t)
+			site, dir := browsertest.Site(t), place(t)
+			before := move(t, dir, site, session.Options{})
+			s, err := before.host.Start(ctx, session.StartOptions{URL: site.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := before.host.Lend(ctx, s.ID(), "hof_1", plain()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Navigate(session.As(ctx, session.Owner), site.URL+"/owner", ""); err != nil {
+				t.Fatal(err)
+			}
+			before.crash()
 
-	after := move(t, dir, site, session.Options{}, holder{s.ID(), "hof_1"})
-	found, err := after.host.Recover(ctx)
-	if err != nil || len(found.Reconnected) != 1 {
-		t.Fatalf("recovered: %+v %v", found, err)
+			after := move(t, dir, site, session.Options{}, holderOver{holder{s.ID(), "hof_1"}, provider})
+			found, err := after.host.Recover(ctx)
+			if err != nil || len(found.Reconnected) != 1 {
+				t.Fatalf("recovered: %+v %v", found, err)
+			}
+			again, err := after.host.Get(s.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := again.Reload(ctx); code(err) != fault.HumanInControl {
+				t.Errorf("the agent: %v", err)
+			}
+			status, err := again.Status(session.As(ctx, session.Owner))
+			if err != nil || status.URL != site.URL+"/owner" || status.PageLost {
+				t.Errorf("the page: %+v %v", status, err)
+			}
+		})
 	}
-	again, err := after.host.Get(s.ID())
-	if err != nil {
-		t.Fatal(err)
+}
+
+// holderOver is a claim on a browser that is reached through something.
+type holderOver struct {
+	holder
+	way func(browser.Provider) browser.Provider
+}
+
+func (h holderOver) wrap(p browser.Provider) browser.Provider { return h.way(p) }
+
+// cutShort is hung up on once, as one is who was away for longer than a holder waits.
+type cutShort struct {
+	browser.Provider
+	tried bool
+}
+
+func (p *cutShort) Reconnect(ctx context.Context, ref browser.Ref) (browser.Instance, error) {
+	if !p.tried {
+		p.tried = true
+		return nil, fault.New(fault.BrowserLost, "connect", "the browser's holder hung up")
 	}
-	if _, err := again.Reload(ctx); code(err) != fault.HumanInControl {
-		t.Errorf("the agent: %v", err)
-	}
-	status, err := again.Status(session.As(ctx, session.Owner))
-	if err != nil || status.URL != site.URL+"/owner" || status.PageLost {
-		t.Errorf("the page: %+v %v", status, err)
-	}
+	return p.Provider.Reconnect(ctx, ref)
 }
 
 func TestABrowserLostUnderAPersonIsMadeAnewAndSaysSo(t *testing.T) {

@@ -248,9 +248,7 @@ func (h *Host) endRef(ctx context.Context, provider browser.Provider, ref browse
 }
 
 func (h *Host) reconnect(ctx context.Context, provider browser.Provider, rec *record, handoff string) (*Session, error) {
-	ctx, cancel := context.WithTimeout(ctx, judgeWithin)
-	defer cancel()
-	view, err := h.connect(ctx, provider, rec, nil)
+	view, err := h.connectAgain(ctx, provider, rec)
 	if err != nil {
 		return nil, err
 	}
@@ -264,4 +262,18 @@ func (h *Host) reconnect(ctx context.Context, provider browser.Provider, rec *re
 	}
 	h.take(s)
 	return s, nil
+}
+
+// connectAgain tries twice. Who is stopped in the middle, as on a machine that is
+// put to sleep, wakes with the time for it over, and the browser is well.
+func (h *Host) connectAgain(ctx context.Context, provider browser.Provider, rec *record) (made view, err error) {
+	for range 2 {
+		limited, cancel := context.WithTimeout(ctx, judgeWithin)
+		made, err = h.connect(limited, provider, rec, nil)
+		cancel()
+		if err == nil || errors.Is(err, browser.ErrTakenOver) {
+			break
+		}
+	}
+	return made, err
 }
