@@ -382,6 +382,16 @@ func TestFieldsWithAMindOfTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	is("mask", "4242 9424 21")
+	// Somebody else typed since the stand-in was last told what there is.
+	w.eval(ctx, t, tab, `void (plain.value = 'Zoë', pass.value = 'old')`)
+	for _, label := range []string{"plain", "pass"} {
+		if _, err := tab.Edit(ctx, page.NativeEdit{ID: in(label).id, Value: secret.New(" Ünal"), Base: &secret.Text{}, Caret: 5}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is("plain", "Zoë Ünal")
+	is("pass", " Ünal")
+	w.eval(ctx, t, tab, `void (pass.value = '')`)
 
 	s = in("email")
 	s.types(ctx, t, "a", "@", "b.example")

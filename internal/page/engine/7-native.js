@@ -375,14 +375,15 @@
     return i
   }
 
-  // rebased is the same change in what stands in the field now.
+  // rebased is the same change in what stands in the field now. What was typed into
+  // a stand-in that knew of nothing goes after what is there.
   const rebased = (now, base, value, caret) => {
     if (base === null || base === undefined) return { from: 0, to: now.length, insert: value }
     const did = change(base, value, caret)
     if (now === base) return did
     if (did.to === base.length) {
       const gone = did.to - did.from
-      return { from: did.from === 0 ? 0 : Math.max(0, now.length - gone), to: now.length, insert: did.insert }
+      return { from: did.from === 0 && gone ? 0 : Math.max(0, now.length - gone), to: now.length, insert: did.insert }
     }
     return { from: carried(did.from, base, now), to: carried(did.to, base, now), insert: did.insert }
   }
@@ -422,6 +423,7 @@
     if (!hasFocus(el)) el.focus()
     if (!hasFocus(el)) return { focused: false }
     const now = valueOf(el)
+    if (base === '' && now && tapin.secret(el) && !isBox(el)) base = null // nobody adds to what cannot be read
     const did = isInput(el) && el.type === 'number' && el.validity.badInput
       ? { from: 0, to: 0, insert: value, all: true } : rebased(now, base, value, caret)
     // A box that was empty when this was typed, and got the character before it since.
