@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,11 +175,10 @@ func (a answer) result() *mcp.CallToolResult {
 	if a.data == nil {
 		return result
 	}
-	data, err := members(a.data)
+	data, err := withOK(a.data)
 	if err != nil {
 		return failed(err)
 	}
-	data["ok"] = true
 	result.StructuredContent = data
 	return result
 }
@@ -263,12 +263,15 @@ func toolHint(f *fault.Error) string {
 	return plain(f.Advice(), maxWords)
 }
 
-// members are the fields of an answer, so that ok can stand among them.
-func members(data any) (object, error) {
+// withOK is an answer with ok among its fields. It is written once: a page may be
+// long.
+func withOK(data any) (json.RawMessage, error) {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return nil, err
 	}
-	out := object{}
-	return out, json.Unmarshal(raw, &out)
+	if string(raw) == "{}" || string(raw) == "null" {
+		return json.RawMessage(`{"ok":true}`), nil
+	}
+	return slices.Concat([]byte(`{"ok":true,`), raw[1:]), nil
 }

@@ -68,15 +68,7 @@ func (t *Tab) Extract(ctx context.Context, o ExtractOptions) (Extract, error) {
 		if err != nil {
 			return err
 		}
-		var here struct {
-			URL    string `json:"url"`
-			Title  string `json:"title"`
-			Status int    `json:"status"`
-		}
-		if err := t.callMain(ctx, "here", nil, &here); err != nil {
-			return err
-		}
-		out.URL, out.Title, out.Status = here.URL, here.Title, here.Status
+		out.URL, out.Title, out.Status = x.here.URL, x.here.Title, x.here.Status
 		out.conceal(t.tabs.hidden)
 		return nil
 	})
@@ -112,6 +104,7 @@ type extraction struct {
 	most   int
 	frames []frame
 	opaque bool // there may be more in it than the engine can see
+	here   here // where the page is
 }
 
 // finding is the engine's answer of one document.
@@ -135,6 +128,7 @@ type finding struct {
 	Matches int            `json:"matches"`
 	Over    bool           `json:"over"`
 	Opaque  bool           `json:"opaque"`
+	Here    here           `json:"here"`
 
 	in frame
 }
@@ -218,6 +212,9 @@ func (x *extraction) ask(ctx context.Context, f frame, steps []*selection) (find
 		}
 	}
 	got.in = f
+	if f.id == x.tab.frames.main {
+		x.here = got.Here
+	}
 	x.opaque = x.opaque || got.Opaque
 	if got.Bad != nil {
 		return finding{}, x.refusal(x.in.all[got.Bad.ID], got.Bad.Why)

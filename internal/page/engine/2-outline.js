@@ -6,7 +6,8 @@
 
   const plain = tapin.plain
 
-  const frameOwner = el => ['iframe', 'frame', 'object', 'embed', 'fencedframe'].includes(plain.tag(el))
+  const frameTags = new Set(['iframe', 'frame', 'object', 'embed', 'fencedframe'])
+  const frameOwner = el => frameTags.has(plain.tag(el))
 
   // Words. What cannot be seen in them goes out: it could only be meant to
   // deceive, and nothing in a page's text may look like a ref of ours.
@@ -99,11 +100,12 @@
   const seen = r => r.right > view.left && r.left < view.right && r.bottom > view.top && r.top < view.bottom
   const away = (r, fixed) => r.right <= reach.left || r.bottom <= reach.top || fixed && (r.left >= innerWidth || r.top >= innerHeight || r.right <= 0 || r.bottom <= 0)
 
-  // strays tells whether anything in an element can be out of reach at all. On most
-  // pages nothing is, and then no box in it has to be read.
-  const strays = el => {
+  // strays tells whether anything from one node to another can be out of reach at
+  // all. On most pages nothing is, and then no box among them has to be read.
+  const strays = (first, last) => {
     const range = document.createRange()
-    range.selectNodeContents(el)
+    range.setStartBefore(first)
+    range.setEndAfter(last)
     const r = range.getBoundingClientRect()
     return r.left < reach.left || r.top < reach.top
   }
@@ -542,5 +544,5 @@
   }
 
   // What reading the text needs of all this.
-  tapin.eyes = { look, away, strays, shown, drawn, styleOf, clipped, each, skipped, frameOwner, isHeading, dataTable, canHost, suspect, begin: () => { opaque = false }, opaque: () => opaque }
+  tapin.eyes = { look, away, strays, shown, drawn, styleOf, clipped, each, skipped, frameTags, frameOwner, isHeading, dataTable, canHost, suspect, begin: () => { opaque = false }, opaque: () => opaque }
 })(globalThis.tapin ??= {})

@@ -169,7 +169,7 @@
     if (attr) return { parts: [attributeOf(node, attr)] }
     if (fields.has(plain.tag(node))) return { parts: [valueOf(node)] }
     if (!plain.first(node) && !plain.tag(node).includes('-') && !tapin.shadow(node) && !eyes.frameOwner(node)) return { parts: [] }
-    return hidden(node) ? { parts: [] } : tapin.textOf([node], max)
+    return hidden(node) ? { parts: [] } : tapin.textOf(node, max)
   }
 
   const cut = (s, most) => s.length <= most ? s : s.slice(0, Math.max(0, most)).replace(/[\ud800-\udbff]$/, '')
@@ -439,7 +439,7 @@
         const got = all(places, steps.at(-1)?.attr, max)
         return got.parts.length ? { ...got, matches: places.length } : { blank: places.length, none: -1 }
       })
-      return { ...got, opaque: eyes.opaque() }
+      return { ...got, opaque: eyes.opaque(), here: tapin.here() }
     } finally {
       unseen = covered = null
     }

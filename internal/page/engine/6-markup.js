@@ -110,7 +110,7 @@
       if (!made.words && whole) made = copy(els, { ...options, clutter: true })
       return made.words ? { parts: parts(made.body), over: made.over, matches: places.length } : { blank: places.length, none: -1 }
     })
-    return { ...got, opaque: eyes.opaque() }
+    return { ...got, opaque: eyes.opaque(), here: tapin.here() }
   }
 
   // article is the main content of the page, for which somebody else knows the way.
@@ -122,8 +122,8 @@
     made.made.title = document.title
     for (const frame of made.body.querySelectorAll('[data-frame]')) frame.remove()
     const found = made.words ? new tapin.Readability(made.made, { charThreshold: 200 }).parse() : null
-    if (!found?.textContent?.trim()) return { none: -1, opaque: eyes.opaque() }
+    if (!found?.textContent?.trim()) return { none: -1, opaque: eyes.opaque(), here: tapin.here() }
     const html = found.content.slice(0, 8 * max)
-    return { parts: [html], title: found.title ?? '', over: made.over || html !== found.content, opaque: eyes.opaque(), matches: 1 }
+    return { parts: [html], title: found.title ?? '', over: made.over || html !== found.content, opaque: eyes.opaque(), here: tapin.here(), matches: 1 }
   }
 })(globalThis.tapin ??= {})
