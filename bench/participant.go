@@ -86,7 +86,7 @@ const (
 	rest         = 30 * time.Millisecond
 	restAfterAct = 120 * time.Millisecond
 
-	actionWithin = 30 * time.Second // see turns
+	actionWithin = 30 * time.Second // see turns; half of it for what the target table does not name
 )
 
 // measureAction lets everybody do it, turn by turn: a noisy moment hits all
@@ -110,8 +110,12 @@ func measureAction(ctx context.Context, all []participant, a action, site string
 	if a.Kind == navigate || a.Kind == click || a.Kind == fill {
 		pause = restAfterAct
 	}
+	within := actionWithin
+	if !a.listed {
+		within /= 2
+	}
 	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // an order, not a secret
-	for round := range turns(rounds, actionWithin) {
+	for round := range turns(rounds, within) {
 		for _, i := range dice.Perm(len(players)) {
 			p := players[i]
 			if n := every[p.name()]; n > 1 && round > 0 && round%n != 1 {

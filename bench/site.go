@@ -36,7 +36,7 @@ addEventListener("hashchange", render); render()</script>`
 	"pulse": func() string {
 		return `<body style="margin:0;background:red"><script>let n = 0; onmousedown = () => { document.body.style.background = n++ % 2 ? "red" : "blue" }
 const move = until => { document.body.style.background = "hsl(" + n++ % 360 + " 80% 50%)"; if (performance.now() < until) requestAnimationFrame(() => move(until)); else rest() }
-const rest = () => fetch("/moving").then(() => move(performance.now() + 3000))
+const rest = () => fetch("/moving").then(() => move(performance.now() + 2000))
 rest()</script>`
 	},
 }
@@ -119,7 +119,7 @@ func serveSite() *httptest.Server {
 		case r.URL.Path == "/image":
 			w.Header().Set("Content-Type", "image/png")
 			_, _ = w.Write(picture())
-		case r.URL.Path == "/move": // one page that pulses does not stop for three seconds
+		case r.URL.Path == "/move": // one page that pulses does not stop for two seconds
 			select {
 			case moving <- struct{}{}:
 			case <-r.Context().Done():

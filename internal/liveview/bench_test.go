@@ -72,9 +72,8 @@ func BenchmarkTapToPicture(b *testing.B) {
 			}
 		}
 		take()
-		rest := func() { time.Sleep(600 * time.Millisecond) }
 		for range b.N {
-			rest()
+			time.Sleep(600 * time.Millisecond) // our page rests, and its sharp still is taken
 			for len(frames) > 0 {
 				take()
 			}
@@ -84,7 +83,7 @@ func BenchmarkTapToPicture(b *testing.B) {
 			if take() {
 				raw = append(raw, time.Since(began))
 			}
-			rest()
+			time.Sleep(300 * time.Millisecond)
 			before := len(p.seen())
 			began = time.Now()
 			p.tap(ctx, "hof_1", 50, 50)
