@@ -74,7 +74,7 @@ func (b *bench) measureSocket(ctx context.Context) error {
 
 // measureChat is what an owner waits for in the chat.
 func (b *bench) measureChat(ctx context.Context) error {
-	got, err := b.goBench(ctx, "./cmd/tapin", "Talk$", b.times(20))
+	got, err := b.goBench(ctx, "./cmd/tapin", "Talk$", b.times(30))
 	if err != nil {
 		return err
 	}
