@@ -102,18 +102,13 @@ func throughMCP(figures map[string]figure) []verdict {
 			continue
 		}
 		v := atLeast("through MCP, faster than "+pair.peer, theirs.Median/pair.ours.Median, 2)
-		if most := theirs.Median / figures["floor"].Median; v.Result == missed && v.Got >= 1 && most < 2*bareMCP {
+		if most := theirs.Median / figures["floor"].Median; v.Result == missed && v.Got >= 1 && most < v.Limit {
 			v.Result, v.Why = bounded, fmt.Sprintf("raw CDP alone is only %s times as fast", brief(most))
 		}
 		all = append(all, v)
 	}
 	return all
 }
-
-// bareMCP is what an answer through MCP costs at least beside the floor: twice
-// as fast as somebody who takes 2.4 times the floor would be 1.2 times the floor,
-// which is what tapin's own navigation is allowed without any MCP.
-const bareMCP = 1.2
 
 // whoOrder is how participants stand in tables.
 var whoOrder = []string{"floor", "tapin", "tapin-mcp", briefMCP, "agent-browser", "agent-browser-mcp", "agent-browser-mcp-look", "playwright-core", "playwright-mcp", "chrome-devtools-mcp"}
