@@ -174,7 +174,17 @@ func (w *world) pids(part string) []int {
 			found = append(found, pid)
 		}
 	}
-	return found
+	return slices.DeleteFunc(slices.Clone(found), func(pid int) bool { return slices.Contains(found, parentOf(pid)) })
+}
+
+// parentOf tells who started a process. One that is about to run a program looks
+// like its parent for a moment.
+func parentOf(pid int) int {
+	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	var parent int
+	_, rest, _ := strings.Cut(string(raw), ") ")
+	_, _ = fmt.Sscanf(rest, "%s %d", new(string), &parent)
+	return parent
 }
 
 // holders are the processes that hold a browser of this home: their command

@@ -46,6 +46,7 @@ func BrowserOf(id string) int {
 func find(id string) (Processes, map[int]int) {
 	parents := map[int]int{}
 	var p Processes
+	var browsers []int // also what a browser has forked and is not a program of its own yet
 	entries, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range entries {
 		pid, _ := strconv.Atoi(filepath.Base(dir))
@@ -61,6 +62,11 @@ func find(id string) (Processes, map[int]int) {
 		case len(args) > 2 && args[1] == "holder" && args[2] == id:
 			p.Holder = pid
 		case strings.Contains(string(cmdline), id+"/profile") && slices.Contains(args, "--remote-debugging-pipe") && !strings.Contains(string(cmdline), "--type="):
+			browsers = append(browsers, pid)
+		}
+	}
+	for _, pid := range browsers {
+		if parents[pid] == p.Holder {
 			p.Browser = pid
 		}
 	}
