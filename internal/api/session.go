@@ -54,6 +54,8 @@ type NavigateRequest struct {
 	Wait string `json:"wait,omitempty" max:"64" doc:"What to wait for, such as load or domcontentloaded."`
 	// Less than what a page gets anyway, for callers in a hurry.
 	TimeoutMS int `json:"timeout_ms,omitempty" min:"1" max:"60000" doc:"How long the page may take to become usable, if less than usual."`
+	// One call instead of two, and the page tells it as it comes.
+	Outline *SnapshotQuery `json:"outline,omitempty" doc:"Answer with the page's outline too, as GET /session/snapshot gives it."`
 	Look
 }
 
@@ -64,9 +66,10 @@ type MoveRequest struct {
 
 // PageAnswer is what an action on a page answers.
 type PageAnswer struct {
-	SessionID  string `json:"session_id"`
-	StatusCode int    `json:"status_code,omitempty" doc:"The HTTP status of the document, where there was one."`
-	TookMS     int64  `json:"took_ms" doc:"How long the action took, without the picture."`
+	SessionID  string          `json:"session_id"`
+	StatusCode int             `json:"status_code,omitempty" doc:"The HTTP status of the document, where there was one."`
+	TookMS     int64           `json:"took_ms" doc:"How long the action took, without the picture."`
+	Outline    *SnapshotAnswer `json:"outline,omitempty" doc:"Where it was asked for and could be read."`
 	Page
 }
 

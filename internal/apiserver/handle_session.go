@@ -120,14 +120,23 @@ func (s *Server) stop(c *call, req *api.StopRequest) (*api.StopAnswer, error) {
 }
 
 func (s *Server) navigate(c *call, req *api.NavigateRequest) (*api.PageAnswer, error) {
-	return s.move(c, req.Look, func(ctx context.Context, on Session) (page.Navigation, error) {
+	var outline *page.Snapshot
+	answer, err := s.move(c, req.Look, func(ctx context.Context, on Session) (nav page.Navigation, err error) {
 		if req.TimeoutMS > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(req.TimeoutMS)*time.Millisecond)
 			defer cancel()
 		}
-		return on.Navigate(ctx, req.URL, req.Wait)
+		if req.Outline == nil {
+			return on.Navigate(ctx, req.URL, req.Wait)
+		}
+		nav, outline, err = on.Visit(ctx, req.URL, req.Wait, snapshotOptions(req.Outline))
+		return nav, err
 	})
+	if err == nil && outline != nil {
+		answer.Outline = snapshotAnswer(answer.SessionID, outline)
+	}
+	return answer, err
 }
 
 func (s *Server) back(c *call, req *api.MoveRequest) (*api.PageAnswer, error) {

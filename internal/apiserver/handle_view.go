@@ -13,17 +13,25 @@ func (s *Server) snapshot(c *call, q *api.SnapshotQuery) (*api.SnapshotAnswer, e
 	if err != nil {
 		return nil, err
 	}
-	outline, err := on.Snapshot(c.r.Context(), page.SnapshotOptions{
-		MaxChars: q.MaxChars, Interactive: q.Interactive, Offset: q.Offset, PartChars: q.PartChars,
-		Stir: time.Duration(q.StirMS) * time.Millisecond, Still: time.Duration(q.StillMS) * time.Millisecond,
-	})
+	outline, err := on.Snapshot(c.r.Context(), snapshotOptions(q))
 	if err != nil {
 		return nil, err
 	}
+	return snapshotAnswer(on.Info().ID, &outline), nil
+}
+
+func snapshotOptions(q *api.SnapshotQuery) page.SnapshotOptions {
+	return page.SnapshotOptions{
+		MaxChars: q.MaxChars, Interactive: q.Interactive, Offset: q.Offset, PartChars: q.PartChars,
+		Stir: time.Duration(q.StirMS) * time.Millisecond, Still: time.Duration(q.StillMS) * time.Millisecond,
+	}
+}
+
+func snapshotAnswer(id string, outline *page.Snapshot) *api.SnapshotAnswer {
 	return &api.SnapshotAnswer{
-		SessionID: on.Info().ID, Snapshot: outline.Text, Truncated: outline.Truncated, Part: outline.Part, Cut: outline.Cut,
+		SessionID: id, Snapshot: outline.Text, Truncated: outline.Truncated, Part: outline.Part, Cut: outline.Cut,
 		URL: outline.URL, Title: outline.Title,
-	}, nil
+	}
 }
 
 func (s *Server) text(c *call, q *api.TextQuery) (*api.TextAnswer, error) {

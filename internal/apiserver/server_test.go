@@ -174,6 +174,15 @@ func (b *tab) Navigate(ctx context.Context, url, wait string) (page.Navigation, 
 	return page.Navigation{URL: url, Title: "T", Status: 200, Took: 12 * time.Millisecond}, nil
 }
 
+func (b *tab) Visit(ctx context.Context, url, wait string, o page.SnapshotOptions) (page.Navigation, *page.Snapshot, error) {
+	nav, err := b.Navigate(ctx, url, wait)
+	if err != nil {
+		return nav, nil, err
+	}
+	shot, err := b.Snapshot(ctx, o)
+	return nav, &shot, err
+}
+
 func (b *tab) Back(ctx context.Context) (page.Navigation, error) {
 	return b.Navigate(ctx, "http://back/", "")
 }

@@ -26,6 +26,7 @@ type Session interface {
 	Info() session.Info
 	Status(ctx context.Context) (session.Status, error)
 	Navigate(ctx context.Context, url, wait string) (page.Navigation, error)
+	Visit(ctx context.Context, url, wait string, o page.SnapshotOptions) (page.Navigation, *page.Snapshot, error)
 	Back(ctx context.Context) (page.Navigation, error)
 	Forward(ctx context.Context) (page.Navigation, error)
 	Reload(ctx context.Context) (page.Navigation, error)

@@ -133,11 +133,15 @@ func (c *call) prepare(ctx context.Context, id string) {
 // outline is all of the page, once it has changed or stood still, if that is
 // waited for, and as much of it as an answer has room for.
 func (c *call) outline(ctx context.Context, id string, stir, still time.Duration) (*api.SnapshotAnswer, error) {
-	return c.read(ctx, id, api.SnapshotQuery{PartChars: observeChars, StirMS: int(stir.Milliseconds()), StillMS: int(still.Milliseconds())})
+	return c.read(ctx, id, whole(stir, still))
 }
 
-// read is all of the page, and a part of it: what is told is of the moment that
-// later changes are told from.
+// whole asks for all of the page, and for a part of it: what is told is of the
+// moment that later changes are told from.
+func whole(stir, still time.Duration) api.SnapshotQuery {
+	return api.SnapshotQuery{MaxChars: wholeChars, PartChars: observeChars, StirMS: int(stir.Milliseconds()), StillMS: int(still.Milliseconds())}
+}
+
 func (c *call) read(ctx context.Context, id string, q api.SnapshotQuery) (*api.SnapshotAnswer, error) {
 	q.MaxChars = wholeChars
 	return ask(ctx, c.line, func(client *api.Client) (*api.SnapshotAnswer, error) { return client.Snapshot(ctx, id, q) })

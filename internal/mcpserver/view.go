@@ -67,12 +67,17 @@ type moved struct {
 }
 
 func navigate(ctx context.Context, c *call, in *navigateIn) (string, *moved, error) {
+	outline := in.Outline == nil || *in.Outline
+	req := api.NavigateRequest{URL: in.URL, Wait: in.Wait, TimeoutMS: in.TimeoutMS, Look: blind()}
+	if outline {
+		q := whole(0, settleWithin)
+		req.Outline = &q
+	}
 	went := func() (*api.PageAnswer, error) {
 		return tell(ctx, c.line, func(client *api.Client) (*api.PageAnswer, error) {
-			return client.Navigate(ctx, in.SessionID, api.NavigateRequest{URL: in.URL, Wait: in.Wait, TimeoutMS: in.TimeoutMS, Look: blind()})
+			return client.Navigate(ctx, in.SessionID, req)
 		})
 	}
-	outline := in.Outline == nil || *in.Outline
 	now, err := went()
 	if errors.Is(err, fault.NoSession) && in.SessionID == "" {
 		words, begun, startErr := c.open(ctx, api.StartRequest{URL: in.URL, Look: blind()}, outline)
@@ -108,7 +113,13 @@ func (c *call) arrived(ctx context.Context, now *api.PageAnswer, outline bool) (
 	if now.StatusCode >= 400 {
 		words = fmt.Sprintf("Opened; the site answered with status %d.", now.StatusCode)
 	}
-	s := shown{now.SessionID, c.opened(ctx, now.SessionID, now.Page, outline)}
+	s := shown{SessionID: now.SessionID}
+	if now.Outline != nil {
+		c.seen.note(now.SessionID, sightOf(now.Outline, c.tabs(ctx, now.SessionID)))
+		s.Page = (&pageView{URL: plain(now.Outline.URL, maxURL), Title: plain(now.Outline.Title, maxTitle)}).fill(now.Outline)
+	} else {
+		s.Page = c.opened(ctx, now.SessionID, now.Page, outline)
+	}
 	return sentence(words, s.Page.words), &moved{now.StatusCode, s}, nil
 }
 

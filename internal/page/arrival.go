@@ -18,20 +18,23 @@ import (
 // asked when it has loaded would wait for a browser that is busy drawing it: some
 // milliseconds here, and the whole way to a browser that is elsewhere.
 type arrival struct {
-	tab  *Tab
-	ctx  context.Context //nolint:containedctx // of the one navigation that this belongs to
-	deaf func()
+	tab   *Tab
+	ctx   context.Context //nolint:containedctx // of the one navigation that this belongs to
+	deaf  func()
+	asked chan struct{} // closed when the document was asked for its outline; nil if it is not
 
 	mu   sync.Mutex
 	told map[string]account // by the event that it was told at
 	news chan struct{}      // closed when there is more, then replaced
+	over chan struct{}      // closed when nobody listens any more
 }
 
 // account is what a document said of itself, and when in the tab's life.
 type account struct {
 	At string `json:"at"`
 	here
-	when mark
+	Outline *outlined `json:"outline"`
+	when    mark
 }
 
 // arrivalWord begins what is ours on a document's console. No page knows it.
@@ -54,7 +57,7 @@ type line struct {
 // expect listens until end is called. The browser is told to tell when it is made
 // sure that the page can be left: see free.
 func (t *Tab) expect(ctx context.Context) *arrival {
-	a := &arrival{tab: t, ctx: ctx, told: map[string]account{}, news: make(chan struct{})}
+	a := &arrival{tab: t, ctx: ctx, told: map[string]account{}, news: make(chan struct{}), over: make(chan struct{})}
 	a.deaf = cdp.Listen(t.session, logged, func(l line) {
 		if said, ours := strings.CutPrefix(l.Message.Text, arrivalWord()); ours {
 			a.hear(said)
@@ -79,7 +82,13 @@ func (a *arrival) hear(said string) {
 
 func (a *arrival) end() {
 	a.deaf()
-	_ = a.tab.session.Send(context.WithoutCancel(a.ctx), consoleOff.Method, proto.Empty{})
+	close(a.over)
+	ctx := context.WithoutCancel(a.ctx)
+	if a.asked != nil {
+		// What was told is kept for whoever listens next, which is nobody.
+		_ = a.tab.session.Send(ctx, runtime.DiscardConsoleEntries.Method, proto.Empty{})
+	}
+	_ = a.tab.session.Send(ctx, consoleOff.Method, proto.Empty{})
 }
 
 // toldAt is the event with which a document tells that it has come so far. That

@@ -128,6 +128,13 @@ type mark struct {
 	moves  int
 }
 
+// change is closed when something happens after this call.
+func (l *lifecycle) change() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changed
+}
+
 func (l *lifecycle) now() mark {
 	l.mu.Lock()
 	defer l.mu.Unlock()

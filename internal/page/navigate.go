@@ -47,7 +47,12 @@ func (w Wait) lifecycleName() (string, bool) {
 
 // Navigate opens an address. The caller has checked that it is one a page may have.
 func (t *Tab) Navigate(ctx context.Context, url string, wait Wait) (Navigation, error) {
-	return t.navigate(ctx, "navigate", wait, func(ctx context.Context, state string) error {
+	return t.navigate(ctx, "navigate", wait, t.to(url))
+}
+
+// to is the way to an address.
+func (t *Tab) to(url string) func(context.Context, string) error {
+	return func(ctx context.Context, state string) error {
 		before := t.life.now()
 		got, err := proto.Call(ctx, t.session, cdppage.Navigate, cdppage.NavigateParams{URL: url})
 		if err == nil && got.ErrorText == aborted && t.overtaken(ctx, before) {
@@ -66,7 +71,7 @@ func (t *Tab) Navigate(ctx context.Context, url string, wait Wait) (Navigation, 
 			return nil // moved within the document
 		}
 		return t.life.await(ctx, got.LoaderID, state)
-	})
+	}
 }
 
 // aborted is what the browser says of a navigation that did not come to a page:
@@ -128,6 +133,12 @@ func (f *failure) Error() string { return f.reason }
 // dialog that may come between, the guard that may have refused, and the
 // account of where we are now.
 func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(context.Context, string) error) (Navigation, error) {
+	coming := t.expect(ctx)
+	defer coming.end()
+	return t.come(ctx, op, wait, coming, move)
+}
+
+func (t *Tab) come(ctx context.Context, op string, wait Wait, coming *arrival, move func(context.Context, string) error) (Navigation, error) {
 	state, ok := wait.lifecycleName()
 	if !ok {
 		return Navigation{}, fault.New(fault.InvalidRequest, op, "%q is no state to wait for", wait).
@@ -140,10 +151,9 @@ func (t *Tab) navigate(ctx context.Context, op string, wait Wait, move func(cont
 		defer cancel()
 	}
 	defer t.life.leave()()
-	coming := t.expect(ctx)
-	defer coming.end()
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {
 		t.free(ctx)
+		coming.ready(ctx)
 		defer t.nudge(ctx, state)()
 		return move(ctx, state)
 	})

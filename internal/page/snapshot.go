@@ -49,6 +49,7 @@ type Snapshot struct {
 	Cut       bool    // something was left out of the part
 	URL       string
 	Title     string
+	unasked   bool // the page told all of it as it came
 }
 
 // outlineLine is one line of a frame's outline, or a number of lines left out.
@@ -71,16 +72,30 @@ type extent struct {
 // Snapshot tells what the page shows, for those who read instead of looking.
 // When it is too long, what is in the viewport goes before the rest.
 func (t *Tab) Snapshot(ctx context.Context, o SnapshotOptions) (Snapshot, error) {
+	if err := o.check(); err != nil {
+		return Snapshot{}, err
+	}
+	t.settle(ctx, o.Stir, o.Still)
+	return t.snapshot(ctx, o, nil)
+}
+
+// check says what cannot be told, and fills in what was not said.
+func (o *SnapshotOptions) check() error {
 	if o.MaxChars == 0 {
 		o.MaxChars = defaultMaxChars
 	}
 	if o.Offset != nil && *o.Offset < 0 {
-		return Snapshot{}, fault.New(fault.InvalidRequest, "take a snapshot", "an offset of %d is before the beginning", *o.Offset)
+		return fault.New(fault.InvalidRequest, "take a snapshot", "an offset of %d is before the beginning", *o.Offset)
 	}
 	if least := min(o.MaxChars, cmp.Or(o.PartChars, leastChars)); least < leastChars {
-		return Snapshot{}, fault.New(fault.InvalidRequest, "take a snapshot", "%d characters are too few; %d is the least", least, leastChars)
+		return fault.New(fault.InvalidRequest, "take a snapshot", "%d characters are too few; %d is the least", least, leastChars)
 	}
-	t.settle(ctx, o.Stir, o.Still)
+	return nil
+}
+
+// snapshot puts together what the documents say; the page itself may have said
+// it already.
+func (t *Tab) snapshot(ctx context.Context, o SnapshotOptions, told *outlined) (Snapshot, error) {
 	var shot Snapshot
 	err := t.reading(ctx, "take a snapshot", func(ctx context.Context) error {
 		done, err := t.refs.take(ctx)
@@ -88,10 +103,13 @@ func (t *Tab) Snapshot(ctx context.Context, o SnapshotOptions) (Snapshot, error)
 			return err
 		}
 		defer done()
-		r := &outliner{tab: t, opts: o, frames: t.seatFrames(ctx)}
+		r := &outliner{tab: t, opts: o, told: told}
+		unasked := told != nil
+		told = nil // it is of one moment
 		lines, here, err := r.page(ctx)
 		if err == nil && r.opaque.Load() {
 			// Something may be behind closed shadow roots: open them, look again.
+			unasked = false
 			if err = t.adoptClosed(ctx); err == nil {
 				lines, here, err = r.page(ctx)
 			}
@@ -103,7 +121,7 @@ func (t *Tab) Snapshot(ctx context.Context, o SnapshotOptions) (Snapshot, error)
 		for i := range lines {
 			lines[i].Text = conceal(lines[i].Text)
 		}
-		shot = Snapshot{URL: conceal(here.URL), Title: conceal(here.Title)}
+		shot = Snapshot{URL: conceal(here.URL), Title: conceal(here.Title), unasked: unasked}
 		shot.put(lines, o)
 		return nil
 	})
@@ -167,6 +185,7 @@ func (t *Tab) reading(ctx context.Context, op string, fn func(context.Context) e
 type outliner struct {
 	tab    *Tab
 	opts   SnapshotOptions
+	told   *outlined // by the page, before it was asked
 	frames []frame
 	opaque atomic.Bool // there may be more in it than the engine can see
 }
@@ -178,30 +197,46 @@ func (r *outliner) page(ctx context.Context) ([]outlineLine, address, error) {
 	if !ok {
 		return nil, address{}, errWorldGone
 	}
+	if told := r.told; told != nil {
+		r.told = nil
+		return r.put(ctx, main, told)
+	}
+	r.frames = r.tab.seatFrames(ctx)
 	return r.outline(ctx, main, nil)
 }
 
+// outlined is what a document says that it shows.
+type outlined struct {
+	Lines  []outlineLine `json:"lines"`
+	Last   int           `json:"last"`
+	Opaque bool          `json:"opaque"`
+	URL    string        `json:"url"`
+	Title  string        `json:"title"`
+}
+
 func (r *outliner) outline(ctx context.Context, f frame, visible *extent) ([]outlineLine, address, error) {
-	var got struct {
-		Lines  []outlineLine `json:"lines"`
-		Last   int           `json:"last"`
-		Opaque bool          `json:"opaque"`
-		URL    string        `json:"url"`
-		Title  string        `json:"title"`
-	}
-	limit := r.opts.MaxChars
-	if r.opts.Offset != nil {
-		limit = wholeOutline
-	}
-	args := map[string]any{
-		"frame": f.order, "from": r.tab.refs.from(f.id, r.tab.known), "max": limit, "interactive": r.opts.Interactive,
-	}
+	args := r.tab.asking(f, r.opts)
 	if visible != nil {
 		args["clip"] = visible
 	}
+	var got outlined
 	if err := r.tab.call(ctx, f, "outline", args, &got); err != nil {
 		return nil, address{}, err
 	}
+	return r.put(ctx, f, &got)
+}
+
+// asking is the question for a frame's outline.
+func (t *Tab) asking(f frame, o SnapshotOptions) map[string]any {
+	limit := o.MaxChars
+	if o.Offset != nil {
+		limit = wholeOutline
+	}
+	return map[string]any{"frame": f.order, "from": t.refs.from(f.id, t.known), "max": limit, "interactive": o.Interactive}
+}
+
+// put makes what a document says part of the whole.
+func (r *outliner) put(ctx context.Context, f frame, got *outlined) ([]outlineLine, address, error) {
 	r.tab.refs.given(f.id, got.Last)
 	if got.Opaque {
 		r.opaque.Store(true)

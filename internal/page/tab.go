@@ -35,6 +35,7 @@ type Tab struct {
 	questions questions
 	echoes    echoes
 	composing atomic.Bool // a person's input method has shown text that is not final
+	reads     atomic.Bool // its documents come with the engine's eyes
 
 	settingUp chan struct{} // holds one token: who sets the tab up
 	isSetUp   bool          // belongs to the holder of the token

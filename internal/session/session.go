@@ -89,6 +89,19 @@ func (s *Session) Navigate(ctx context.Context, url, wait string) (page.Navigati
 	})
 }
 
+// Visit is Navigate, and tells what the page shows if it can be told.
+func (s *Session) Visit(ctx context.Context, url, wait string, o page.SnapshotOptions) (page.Navigation, *page.Snapshot, error) {
+	if err := egress.CheckURL(url, s.host.rules); err != nil {
+		return page.Navigation{}, nil, err
+	}
+	var shot *page.Snapshot
+	nav, err := move(ctx, s, "session.navigate", func(ctx context.Context, t *page.Tab) (nav page.Navigation, err error) {
+		nav, shot, err = t.Visit(ctx, url, page.Wait(wait), o)
+		return nav, err
+	})
+	return nav, shot, err
+}
+
 // Back goes one page back in the history of the tab in front.
 func (s *Session) Back(ctx context.Context) (page.Navigation, error) {
 	return move(ctx, s, "session.back", func(ctx context.Context, t *page.Tab) (page.Navigation, error) { return t.Travel(ctx, -1, "") })

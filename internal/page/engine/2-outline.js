@@ -161,7 +161,7 @@
   // told are labels whose words appear as the name of what they label; opaque
   // are elements that may have a shadow root we cannot see, asked those that
   // somebody has looked at since.
-  let told, opaque
+  let told, opaque, unseated // unseated: there is a frame that nobody has said the number of
   const asked = new WeakSet()
   let askedAll = false
 
@@ -271,7 +271,9 @@
   // enter leaves a place for what the frame shows.
   const enter = (el, sink) => {
     const r = el.getBoundingClientRect(), frame = tapin.heldBy(el)
-    if (r.width <= 2 || r.height <= 2 || away(r, false) || !frame && el.localName !== 'iframe') return
+    if (r.width <= 2 || r.height <= 2 || away(r, false)) return
+    unseated ||= !frame
+    if (!frame && el.localName !== 'iframe') return
     sink.put({ role: 'frame', name: cut(clean(el.getAttribute('aria-label') || el.title || ''), 100), el, frame, seen: seen(r), kids: [] })
   }
 
@@ -486,7 +488,7 @@
 
   const gather = () => {
     told = new WeakSet()
-    opaque = false
+    opaque = unseated = false
     labelled(document)
     const sink = new Sink()
     const modal = [...document.querySelectorAll('dialog:modal')].filter(d => !d.parentElement?.closest('dialog:modal'))
@@ -531,7 +533,7 @@
     }
     for (const node of settle(gather(), true)) interactive ? flatly(node) : tell(node, 0)
     tapin.forgetLabels()
-    return { lines, last: tapin.lastRef(), opaque, url: location.href, title: document.title }
+    return { lines, last: tapin.lastRef(), opaque, unseated, url: location.href, title: document.title }
   }
 
   // sight is the part of a frame that is in view, as the frame counts.

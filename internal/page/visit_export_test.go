@@ -1,0 +1,4 @@
+package page
+
+// Unasked reports whether the page told it by itself.
+func (s *Snapshot) Unasked() bool { return s.unasked }
