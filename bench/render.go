@@ -17,7 +17,8 @@ const method = `Written by ` + "`make bench`" + `; do not edit. ` + "`go run ./b
   parentheses is a ratio to the floor of its row, measured in the same run.
 - **Turn by turn**: in each round everybody does the same once, in an order of the round's own and with a rest between, so that a noisy moment hits all alike. The first round
   warms up and is not counted; a slow machine plays fewer rounds, but at least half. Medians; p95 where it is named. Of actions
-  the floor and tapin over HTTP play up to five times in a round, most where the target is close; the peers play every second round, slow ones every fourth.
+  the floor and tapin over HTTP play up to five times in a round, most where the target is close; the peers play every second round, slow ones every fourth. Rows that
+  the target table does not name get half the time.
 - **Nobody wins by doing nothing**: after the rounds of a click or a fill the page is asked whether all of it arrived.
 - Navigation waits for the load event everywhere. The floor's click presses where the element is and checks nothing; its text is ` + "`innerText`" + `; its outline ` + "`getFullAXTree`" + `;
   its screenshot a PNG with ` + "`optimizeForSpeed`" + `. Everybody's page, and so everybody's picture, is 1280×720.
@@ -59,20 +60,20 @@ func (r *report) markdown() string {
 	for i, name := range names {
 		names[i] = name + " " + strings.TrimPrefix(r.Versions[name], name+" ")
 	}
-	fmt.Fprintf(&b, "%s.\n\n## Targets\n\n| row | target | got | |\n|---|---|---:|---|\n", strings.Join(names, " · "))
-	for _, each := range r.Rows {
-		for _, v := range each.Verdicts {
-			sign, mark := "≤", v.Result
-			if v.Least {
-				sign = "≥"
+	fmt.Fprintf(&b, "%s.\n\n## Targets\n", strings.Join(names, " · "))
+	for _, part := range parts {
+		fmt.Fprintf(&b, "\n| %s | target | got | |\n|---|---|---:|---|\n", part.name)
+		for _, each := range r.Rows {
+			for _, v := range each.in(part) {
+				mark := v.Result
+				if v.Result == missed {
+					mark = "**missed**"
+				}
+				if v.Why != "" {
+					mark += ": " + v.Why
+				}
+				fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", each.Name, v.target(), brief(v.Got), mark)
 			}
-			if v.Result == missed {
-				mark = "**missed**"
-			}
-			if v.Why != "" {
-				mark += ": " + v.Why
-			}
-			fmt.Fprintf(&b, "| %s | %s %s %s | %s | %s |\n", each.Name, v.What, sign, brief(v.Limit), brief(v.Got), mark)
 		}
 	}
 	b.WriteString("\n## What everybody got\n")

@@ -93,26 +93,50 @@ func memory() string {
 
 // print shows the table: a line a target, then what everybody got.
 func (r *report) print(w io.Writer) {
-	_, _ = fmt.Fprintf(w, "\n%-52s %-46s %9s %9s\n", "row", "target", "got", "")
-	count := map[string]int{}
-	for _, each := range r.Rows {
-		for _, v := range each.Verdicts {
-			sign := "≤"
-			if v.Least {
-				sign = "≥"
+	for _, part := range parts {
+		_, _ = fmt.Fprintf(w, "\n%-52s %-46s %9s\n", part.name, "target", "got")
+		count := map[string]int{}
+		for _, each := range r.Rows {
+			for _, v := range each.in(part) {
+				count[v.Result]++
+				_, _ = fmt.Fprintf(w, "%-52s %-46s %9s   %s\n", each.Name, v.target(), brief(v.Got), v.Result)
 			}
-			count[v.Result]++
-			_, _ = fmt.Fprintf(w, "%-52s %-46s %9s   %s\n", each.Name, fmt.Sprintf("%s %s %s", v.What, sign, brief(v.Limit)), brief(v.Got), v.Result)
 		}
+		_, _ = fmt.Fprintf(w, "%d met, %d missed, %d bounded by the floor\n", count[met], count[missed], count[bounded])
 	}
-	_, _ = fmt.Fprintf(w, "\n%-52s", "medians, in parentheses to the floor; the best round")
-	_, _ = fmt.Fprintln(w)
+	_, _ = fmt.Fprintln(w, "\nmedians, in parentheses to the floor; the best round")
 	for _, each := range r.Rows {
 		if len(each.Figures) > 0 {
 			_, _ = fmt.Fprintf(w, "%-52s %s\n", each.Name, each.line())
 		}
 	}
-	_, _ = fmt.Fprintf(w, "\n%d met, %d missed, %d bounded by the floor; took %s\n", count[met], count[missed], count[bounded], r.Took)
+	_, _ = fmt.Fprintf(w, "\ntook %s\n", r.Took)
+}
+
+// part is one half of the rows.
+type part struct {
+	name   string
+	listed bool
+}
+
+// parts are the rows that the target table names, and those that are held to the
+// same targets on other pages.
+var parts = []part{{"rows of the target table", true}, {"further rows, held to the same", false}}
+
+// in are the verdicts of a row that belongs to a part.
+func (r row) in(p part) []verdict {
+	if r.Listed != p.listed {
+		return nil
+	}
+	return r.Verdicts
+}
+
+func (v verdict) target() string {
+	sign := "≤"
+	if v.Least {
+		sign = "≥"
+	}
+	return fmt.Sprintf("%s %s %s", v.What, sign, brief(v.Limit))
 }
 
 // line is what everybody got.

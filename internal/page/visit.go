@@ -59,7 +59,7 @@ func (a *arrival) ask(at string, o SnapshotOptions) {
 		close(a.asked)
 		<-a.over
 		if err == nil {
-			_ = a.tab.session.Send(ctx, cdppage.RemoveScriptToEvaluateOnNewDocument.Method, cdppage.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: got.Identifier})
+			_ = a.tab.session.Send(ctx, cdppage.RemoveScriptToEvaluateOnNewDocument.Method, cdppage.RemoveScriptToEvaluateOnNewDocumentParams(got))
 		}
 	})
 }
