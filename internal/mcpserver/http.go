@@ -92,7 +92,7 @@ func (d *Door) caller(r *http.Request) *caller {
 			clear(d.callers) // their connections go on as single calls
 		}
 		l := newLine(func(context.Context) (*api.Client, error) { return d.dial(token) })
-		c = &caller{sessions: d.server.serverFor(l, newViews(false)), calls: d.server.serverFor(l, newViews(true))}
+		c = &caller{sessions: d.server.serverFor(l, newViews(false), nil), calls: d.server.serverFor(l, newViews(true), nil)}
 		d.callers[key] = c
 	}
 	return c

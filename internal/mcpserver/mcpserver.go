@@ -108,8 +108,9 @@ func (s *Server) Names() []string {
 
 // Run serves one host over a pair of streams until it leaves or ctx ends.
 func (s *Server) Run(ctx context.Context, in io.Reader, out io.Writer, connect Connect) error {
-	transport := &mcp.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}, MaxLineLength: maxMessage}
-	err := s.serverFor(newLine(connect), newViews(false)).Run(ctx, transport)
+	long := newInsets(out)
+	transport := &mcp.IOTransport{Reader: io.NopCloser(in), Writer: long, MaxLineLength: maxMessage}
+	err := s.serverFor(newLine(connect), newViews(false), long).Run(ctx, transport)
 	if ctx.Err() != nil || err == nil {
 		return nil
 	}
@@ -119,13 +120,9 @@ func (s *Server) Run(ctx context.Context, in io.Reader, out io.Writer, connect C
 // maxMessage is more than any call of ours takes.
 const maxMessage = 4 << 20
 
-// unclosed keeps standard output open for whoever owns it.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }
-
-// serverFor is the SDK's server over one line to the sidecar.
-func (s *Server) serverFor(l *line, v *views) *mcp.Server {
+// serverFor is the SDK's server over one line to the sidecar. The insets are those
+// of the stream that it writes to, nil where it is none.
+func (s *Server) serverFor(l *line, v *views, long *insets) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "tapin", Title: "tapin", Version: s.version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       s.log,
@@ -133,7 +130,9 @@ func (s *Server) serverFor(l *line, v *views) *mcp.Server {
 	})
 	for _, t := range s.tools {
 		server.AddTool(t.describe(), func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return t.call(ctx, l, v, req), nil
+			result := t.call(ctx, l, v, req)
+			long.take(result)
+			return result, nil
 		})
 	}
 	server.AddReceivingMiddleware(otherNames(s.tools))
