@@ -22,11 +22,14 @@ type insets struct {
 	waiting map[string]inset // by the word in its place, in quotes
 }
 
-// inset is a JSON value, and until when somebody may write the answer to it.
+// inset is a JSON value, and until when somebody may write the answer that it is in.
 type inset struct {
 	value []byte
 	until time.Time
 }
+
+// insetFor is far longer than a host takes to read an answer.
+const insetFor = 10 * time.Minute
 
 // insetBytes is what is not worth the detour.
 const insetBytes = 2 << 10
@@ -79,7 +82,7 @@ func (in *insets) keep(value []byte) []byte {
 			delete(in.waiting, old) // its call was given up
 		}
 	}
-	in.waiting[`"`+base64.StdEncoding.EncodeToString(word)+`"`] = inset{value, now.Add(callWithin)}
+	in.waiting[`"`+base64.StdEncoding.EncodeToString(word)+`"`] = inset{value, now.Add(insetFor)}
 	return word
 }
 

@@ -71,7 +71,7 @@ func TestWhatIsLongArrivesInItsPlace(t *testing.T) {
 	// Nobody writes the answer to a call that was given up.
 	in.take(made(1))
 	for word, kept := range in.waiting {
-		kept.until = kept.until.Add(-2 * callWithin)
+		kept.until = kept.until.Add(-2 * insetFor)
 		in.waiting[word] = kept
 	}
 	write(func() *mcp.CallToolResult { r := made(2); in.take(r); return r }())
@@ -81,7 +81,7 @@ func TestWhatIsLongArrivesInItsPlace(t *testing.T) {
 	var none *insets
 	same := made(3)
 	none.take(same)
-	if !reflect.DeepEqual(same, made(3)) {
+	if !reflect.DeepEqual(same.Content, made(3).Content) {
 		t.Error("where nothing is written as a line, something was taken out")
 	}
 }

@@ -21,12 +21,11 @@ type arrival struct {
 	tab   *Tab
 	ctx   context.Context //nolint:containedctx // of the one navigation that this belongs to
 	deaf  func()
-	asked chan struct{} // closed when the document was asked for its outline; nil if it is not
+	asked chan bool // whether the next document will tell its outline, once that is known; nil if it will not
 
 	mu   sync.Mutex
 	told map[string]account // by the event that it was told at
 	news chan struct{}      // closed when there is more, then replaced
-	over chan struct{}      // closed when nobody listens any more
 }
 
 // account is what a document said of itself, and when in the tab's life.
@@ -57,7 +56,7 @@ type line struct {
 // expect listens until end is called. The browser is told to tell when it is made
 // sure that the page can be left: see free.
 func (t *Tab) expect(ctx context.Context) *arrival {
-	a := &arrival{tab: t, ctx: ctx, told: map[string]account{}, news: make(chan struct{}), over: make(chan struct{})}
+	a := &arrival{tab: t, ctx: ctx, told: map[string]account{}, news: make(chan struct{})}
 	a.deaf = cdp.Listen(t.session, logged, func(l line) {
 		if said, ours := strings.CutPrefix(l.Message.Text, arrivalWord()); ours {
 			a.hear(said)
@@ -82,7 +81,6 @@ func (a *arrival) hear(said string) {
 
 func (a *arrival) end() {
 	a.deaf()
-	close(a.over)
 	ctx := context.WithoutCancel(a.ctx)
 	if a.asked != nil {
 		// What was told is kept for whoever listens next, which is nobody.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,57 @@ type refs struct {
 	mu   sync.Mutex
 	next map[proto.FrameID]int
 	told map[proto.FrameID]frame // the parent as it was when told
+	// spans are the numbers of the page's own documents, the newest last.
+	spans []span
+	heard proto.LoaderID // the document whose outline was told by itself and heard
+}
+
+// span are the numbers that one outline gave to elements of one document.
+type span struct {
+	loader      proto.LoaderID
+	first, last int
+}
+
+// maxSpans is more documents than anybody remembers refs of. One that is forgotten
+// is asked.
+const maxSpans = 64
+
+// note notes which document has given numbers.
+func (r *refs) note(s span) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.loader == "" || s.last < s.first {
+		return // nobody has told yet which document it is, or nothing new has a number
+	}
+	if len(r.spans) == maxSpans {
+		r.spans = r.spans[1:]
+	}
+	r.spans = append(r.spans, s)
+}
+
+// others reports whether a number is known to be another document's.
+func (r *refs) others(n int, now proto.LoaderID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range slices.Backward(r.spans) {
+		if s.first <= n && n <= s.last {
+			return s.loader != now
+		}
+	}
+	return false
+}
+
+// hears notes that what a document told by itself is what the caller was told.
+func (r *refs) hears(loader proto.LoaderID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.heard = loader
+}
+
+func (r *refs) heardOf(loader proto.LoaderID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.heard == loader
 }
 
 func newRefs() *refs {
@@ -132,6 +184,9 @@ func (t *Tab) byRef(ctx context.Context, ref string) (frame, int, error) {
 		return frame{}, 0, fault.New(fault.InvalidRequest, "", "%q is no ref", ref).WithHint("Refs look like e12 or f2e7 and come from a snapshot.")
 	}
 	gone := fault.New(fault.StaleRef, "", "what the snapshot called %s is gone", ref)
+	if no == 1 && t.refs.others(n, t.life.now().loader) {
+		return frame{}, 0, gone
+	}
 	for _, f := range t.frames.list() {
 		if f.order != no {
 			continue

@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	proto "github.com/chromedp/cdproto/cdp"
+
 	"tapin/internal/fault"
 )
 
@@ -199,7 +201,8 @@ func (r *outliner) page(ctx context.Context) ([]outlineLine, address, error) {
 	}
 	if told := r.told; told != nil {
 		r.told = nil
-		return r.put(ctx, main, told)
+		r.tab.refs.hears(told.loader)
+		return r.put(ctx, main, told, told.loader)
 	}
 	r.frames = r.tab.seatFrames(ctx)
 	return r.outline(ctx, main, nil)
@@ -212,6 +215,7 @@ type outlined struct {
 	Opaque bool          `json:"opaque"`
 	URL    string        `json:"url"`
 	Title  string        `json:"title"`
+	loader proto.LoaderID
 }
 
 func (r *outliner) outline(ctx context.Context, f frame, visible *extent) ([]outlineLine, address, error) {
@@ -220,10 +224,11 @@ func (r *outliner) outline(ctx context.Context, f frame, visible *extent) ([]out
 		args["clip"] = visible
 	}
 	var got outlined
+	loader := r.tab.life.now().loader
 	if err := r.tab.call(ctx, f, "outline", args, &got); err != nil {
 		return nil, address{}, err
 	}
-	return r.put(ctx, f, &got)
+	return r.put(ctx, f, &got, loader)
 }
 
 // asking is the question for a frame's outline.
@@ -232,11 +237,17 @@ func (t *Tab) asking(f frame, o SnapshotOptions) map[string]any {
 	if o.Offset != nil {
 		limit = wholeOutline
 	}
-	return map[string]any{"frame": f.order, "from": t.refs.from(f.id, t.known), "max": limit, "interactive": o.Interactive}
+	return map[string]any{
+		"frame": f.order, "from": t.refs.from(f.id, t.known), "max": limit, "interactive": o.Interactive,
+		"heard": f.id == t.frames.main && t.refs.heardOf(t.life.now().loader),
+	}
 }
 
 // put makes what a document says part of the whole.
-func (r *outliner) put(ctx context.Context, f frame, got *outlined) ([]outlineLine, address, error) {
+func (r *outliner) put(ctx context.Context, f frame, got *outlined, loader proto.LoaderID) ([]outlineLine, address, error) {
+	if f.id == r.tab.frames.main {
+		r.tab.refs.note(span{loader, r.tab.refs.from(f.id, r.tab.known), got.Last})
+	}
 	r.tab.refs.given(f.id, got.Last)
 	if got.Opaque {
 		r.opaque.Store(true)

@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,14 +20,19 @@ func (t *Tab) Visit(ctx context.Context, url string, wait Wait, o SnapshotOption
 	}
 	coming := t.expect(ctx)
 	defer coming.end()
-	if state, _ := wait.lifecycleName(); o.Stir == 0 && toldAt[state] != "" {
-		coming.ask(toldAt[state], o)
+	unask := func() {}
+	if state, _ := wait.lifecycleName(); o.Stir == 0 && toldAt[state] != "" && t.Dialog() == nil && !t.hasCrashed() {
+		unask = coming.ask(toldAt[state], o)
 	}
 	nav, err := t.come(ctx, "navigate", wait, coming, t.to(url))
+	unask() // where the page goes by itself now is no matter of this call
 	if err != nil {
 		return Navigation{}, nil, err
 	}
-	told := coming.outline(ctx, o.Still)
+	told, hung := coming.outline(ctx, o.Still)
+	if hung {
+		return nav, nil, nil // what tells nothing answers nothing either
+	}
 	if told == nil {
 		t.settle(ctx, o.Stir, o.Still)
 	}
@@ -37,61 +43,88 @@ func (t *Tab) Visit(ctx context.Context, url string, wait Wait, o SnapshotOption
 	return nav, &shot, nil
 }
 
-// ask has the next document tell its outline by itself, once it has come so far
-// and stands still.
-func (a *arrival) ask(at string, o SnapshotOptions) {
+// ask has the next document tell its outline by itself once it has come so far and
+// stands still, and those after it until unask is called.
+func (a *arrival) ask(at string, o SnapshotOptions) (unask func()) {
 	main, ok := a.tab.frames.get(a.tab.frames.main)
 	args, err := jsonv2.Marshal(map[string]any{"at": at, "still": o.Still.Milliseconds(), "outline": a.tab.asking(main, o)})
 	if !ok || err != nil {
-		return
+		return func() {}
 	}
-	script := func(source string) cdppage.AddScriptToEvaluateOnNewDocumentParams {
-		return cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: "if (self === top) {" + source + "}", WorldName: worldName}
-	}
-	a.asked = make(chan struct{})
-	a.tab.tabs.start(func(ctx context.Context) {
-		// The engine's eyes stay: who was asked for once is asked for again, and a
-		// source that the browser has seen before costs it next to nothing.
-		if a.tab.reads.CompareAndSwap(false, true) {
-			_ = a.tab.session.Send(ctx, cdppage.AddScriptToEvaluateOnNewDocument.Method, script(engine[eyes]()))
+	asked, over := make(chan bool, 1), make(chan struct{})
+	a.asked = asked
+	a.tab.tabs.watch(func(ctx context.Context) {
+		// However long that takes: who does not know its number cannot take it away.
+		number, err := a.tab.foretell(ctx, args)
+		asked <- err == nil
+		if err != nil {
+			return
 		}
-		got, err := proto.Call(ctx, a.tab.session, cdppage.AddScriptToEvaluateOnNewDocument, script(fmt.Sprintf("globalThis.tapin?.foretell?.(%s)", args)))
-		close(a.asked)
-		<-a.over
-		if err == nil {
-			_ = a.tab.session.Send(ctx, cdppage.RemoveScriptToEvaluateOnNewDocument.Method, cdppage.RemoveScriptToEvaluateOnNewDocumentParams(got))
+		select {
+		case <-over:
+		case <-ctx.Done():
 		}
+		_ = a.tab.session.Send(context.WithoutCancel(ctx), cdppage.RemoveScriptToEvaluateOnNewDocument.Method, cdppage.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: number})
 	})
+	return func() { close(over) }
 }
 
-// ready waits until what was asked is where the next document will find it. A page
-// that is beyond answering is not waited for: the next one is asked when it is there.
+// foretell puts the question into documents to come. The engine's eyes are put
+// there before it, and stay: what was asked once is asked again, and a source that
+// the browser has seen before costs it next to nothing.
+func (t *Tab) foretell(ctx context.Context, args []byte) (cdppage.ScriptIdentifier, error) {
+	put := func(source string) (cdppage.ScriptIdentifier, error) {
+		got, err := proto.Call(ctx, t.session, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{
+			Source: "if (self === top) {" + source + "}", WorldName: worldName,
+		})
+		return got.Identifier, err
+	}
+	if t.reads.CompareAndSwap(false, true) {
+		if _, err := put(engine[eyes]()); err != nil {
+			t.reads.Store(false)
+			return "", err
+		}
+	}
+	return put(fmt.Sprintf("globalThis.tapin?.foretell?.(%s)", args))
+}
+
+// askedWithin is how long the question may take to get there. The page has just
+// answered another one.
+const askedWithin = 500 * time.Millisecond
+
+// ready waits until the question is where the next document will find it. One that
+// will not is asked when it is there.
 func (a *arrival) ready(ctx context.Context) {
 	if a.asked == nil {
 		return
 	}
-	late := time.NewTimer(toldWithin)
+	late := time.NewTimer(askedWithin)
 	defer late.Stop()
 	select {
-	case <-a.asked:
+	case yes := <-a.asked:
+		if yes {
+			return
+		}
 	case <-late.C:
 	case <-ctx.Done():
 	}
+	a.asked = nil
 }
 
 // outlineWithin is how long a page that stands still may take to look at itself.
 const outlineWithin = 2 * time.Second
 
 // outline is what the document that is there has told that it shows; nil if it was
-// not asked, cannot tell, or has moved since.
-func (a *arrival) outline(ctx context.Context, still time.Duration) (told *outlined) {
+// not asked, cannot tell, or has moved since. One that is hung will not tell
+// anything else either.
+func (a *arrival) outline(ctx context.Context, still time.Duration) (told *outlined, hung bool) {
 	since := a.tab.life.now()
 	if a.asked == nil || !a.heardOf(since) {
-		return nil
+		return nil, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, still+outlineWithin)
 	defer cancel()
-	_ = a.tab.unlessDialog(ctx, func(ctx context.Context) error {
+	err := a.tab.unlessDialog(ctx, func(ctx context.Context) error {
 		for {
 			change := a.tab.life.change()
 			a.mu.Lock()
@@ -102,7 +135,9 @@ func (a *arrival) outline(ctx context.Context, still time.Duration) (told *outli
 			case a.tab.life.now() != since:
 				return nil
 			case has && got.when == since:
-				told = got.Outline
+				if told = got.Outline; told != nil {
+					told.loader = since.loader
+				}
 				return nil
 			case has && got.when.loader == since.loader:
 				return nil // it has moved since
@@ -115,7 +150,7 @@ func (a *arrival) outline(ctx context.Context, still time.Duration) (told *outli
 			}
 		}
 	})
-	return told
+	return told, errors.Is(err, context.DeadlineExceeded)
 }
 
 // heardOf reports whether the document that is there has said anything.

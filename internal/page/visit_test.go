@@ -1,11 +1,13 @@
 package page_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/fault"
 	"tapin/internal/page"
 )
 
@@ -22,6 +24,8 @@ func TestAPageThatComesTellsWhatItShows(t *testing.T) {
 		"/shadow": `<title>shadow</title><x-box></x-box><script>document.querySelector("x-box").attachShadow({mode: "open"}).innerHTML = "<iframe src=/plain title=Inside></iframe>"</script>`,
 		"/closed": `<title>closed</title><x-box></x-box><script>document.querySelector("x-box").attachShadow({mode: "closed"}).innerHTML = "<button>Buy</button>"</script>`,
 		"/goes":   `<title>goes</title><script>location = "/plain"</script>`,
+		"/styled": `<!doctype html><title>styled</title><link rel=stylesheet href="/never"><h1>Hello</h1>`,
+		"/early":  `<title>early</title><script>for (const type of ["DOMContentLoaded", "pageshow"]) { document.dispatchEvent(new Event(type, {bubbles: true})); dispatchEvent(new Event(type)) }</script><h1>Hello</h1>`,
 		"/named":  `<title>named</title><h1>Hello</h1><form name=tapin id=tapin></form><script>console.debug = () => { throw 1 }; JSON.stringify = () => { throw 1 }</script>`,
 	}, page.Look{})
 	tab := w.front(ctx, t)
@@ -40,6 +44,9 @@ func TestAPageThatComesTellsWhatItShows(t *testing.T) {
 		{"/closed", page.WaitLoad, "button: Buy", false},
 		{"/goes", page.WaitLoad, "button: Buy", true},
 		{"/named", page.WaitDOM, "h1: Hello", true},
+		{"/styled", page.WaitDOM, "h1: Hello", false},
+		{"/early", page.WaitDOM, "h1: Hello", true},
+		{"/early", page.WaitLoad, "h1: Hello", true},
 		{"/plain", page.WaitNetwork, "button: Buy", false},
 		{"/plain", page.WaitLoad, "button: Buy", true},
 	} {
@@ -107,5 +114,47 @@ func TestAPageThatCannotTellIsOpenAllTheSame(t *testing.T) {
 	}
 	if _, _, err := tab.Visit(ctx, w.URL+"/plain", page.WaitLoad, page.SnapshotOptions{MaxChars: 5}); err == nil {
 		t.Error("an outline of 5 characters was promised")
+	}
+}
+
+// A number that a document gave to itself, and that nobody heard of, is no name of
+// anything: another document may have given the same.
+func TestRefsOfAnotherDocumentAreStale(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	w := visit(t, map[string]string{
+		"/one": `<title>one</title><button onclick="document.title = 'clicked'">First</button>`,
+		"/two": `<title>two</title><button onclick="document.title = 'clicked'">Second</button>`,
+	}, page.Look{})
+	tab := w.front(ctx, t)
+	still := page.SnapshotOptions{Still: 200 * time.Millisecond}
+	unask := tab.AskAll(ctx, t, still)
+	defer unask()
+	_, first, err := tab.Visit(ctx, w.URL+"/one", page.WaitLoad, still)
+	if err != nil || first == nil || !strings.Contains(first.Text, "[e1] button: First") {
+		t.Fatalf("the first page is %+v, %v", first, err)
+	}
+	if _, err := tab.Click(ctx, page.Locator{Ref: "e1"}, page.ClickOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// It tells its outline too, with the same numbers, but nobody asked for it.
+	if _, err := tab.Navigate(ctx, w.URL+"/two", page.WaitLoad); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tab.Click(ctx, page.Locator{Ref: "e1"}, page.ClickOptions{}); !errors.Is(err, fault.StaleRef) {
+		t.Errorf("the first page's button was found on the second: %v", err)
+	}
+	second, err := tab.Snapshot(ctx, page.SnapshotOptions{})
+	if err != nil || !strings.Contains(second.Text, "[e2] button: Second") {
+		t.Fatalf("the second page is %+v, %v", second, err)
+	}
+	if _, err := tab.Click(ctx, page.Locator{Ref: "e2"}, page.ClickOptions{}); err != nil {
+		t.Errorf("the second page's button: %v", err)
+	}
+	if nav, err := tab.Travel(ctx, -1, page.WaitLoad); err != nil || !strings.HasSuffix(nav.URL, "/one") {
+		t.Fatalf("back is %+v, %v", nav, err)
+	}
+	if _, err := tab.Click(ctx, page.Locator{Ref: "e2"}, page.ClickOptions{}); !errors.Is(err, fault.StaleRef) {
+		t.Errorf("the second page's button was found on the first: %v", err)
 	}
 }

@@ -6,18 +6,30 @@
 
   const { debug } = console
 
+  // What is in frames they alone can tell, and without its styles a page shows what
+  // it never will.
+  const bare = () => [...document.querySelectorAll('link[rel~=stylesheet]')].some(l => !l.sheet && !l.disabled)
+  const whole = told => !told.unseated && !told.lines.some(l => l.frame)
+
   tapin.foretell = ({ at, still, outline }) => {
     const look = async () => {
-      let told = null // is what whoever listens has to find out
+      let told = null // whoever listens finds out by asking
       try {
         if (still) await tapin.settle({ stir: 0, still })
-        told = tapin.outline(outline)
-        if (told.unseated) told = null // what is in its frames they alone can tell
-      } catch { /* nor is this one for the page */ }
-      debug(tapin.word + JSON.stringify({ at: 'outline', outline: told }))
+        if (!bare()) {
+          told = tapin.outline(outline)
+          tapin.unheardRefs()
+        }
+      } catch { /* nor is that for the page */ }
+      debug(tapin.word + JSON.stringify({ at: 'outline', outline: told && whole(told) ? told : null }))
+    }
+    const once = e => {
+      if (!e.isTrusted) return
+      removeEventListener(at, once)
+      look()
     }
     // After those of the page who hear of it.
-    if (at === 'DOMContentLoaded') addEventListener(at, () => addEventListener(at, look, { once: true }), { capture: true, once: true })
-    else addEventListener(at, look, { once: true })
+    if (at === 'DOMContentLoaded') addEventListener(at, () => addEventListener(at, once), { capture: true, once: true })
+    else addEventListener(at, once)
   }
 })(globalThis.tapin ??= {})

@@ -8,10 +8,13 @@
   // The first one comes from outside, where the numbers of earlier documents
   // are known. Under another frame number the old refs mean nothing.
   let numbers = new WeakMap(), elements = new Map(), known = 0, last = 0, swept = 4096
+  let unheard = false // the numbers were told by the document itself, and nobody has said that they count
 
-  // begin prepares for numbers from outside: those of this frame.
-  tapin.beginRefs = (frame, from) => {
-    if (known !== frame) [numbers, elements, known, last] = [new WeakMap(), new Map(), frame, 0]
+  // begin prepares for numbers from outside: those of this frame. Where it was not
+  // heard what they stood for, another document may have given the same.
+  tapin.beginRefs = (frame, from, heard) => {
+    if (known !== frame || unheard && !heard) [numbers, elements, known, last] = [new WeakMap(), new Map(), frame, 0]
+    unheard = false
     last = Math.max(last, from - 1) // other documents were here while this one was in the cache
     if (elements.size > 2 * swept) {
       for (const [n, el] of elements) if (!el.deref()?.isConnected) elements.delete(n)
@@ -27,6 +30,8 @@
   }
 
   tapin.lastRef = () => last
+
+  tapin.unheardRefs = () => { unheard = true }
 
   // refKept is the kept id of a ref's element, 0 when it is gone.
   tapin.refKept = ({ frame, n }) => {

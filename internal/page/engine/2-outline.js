@@ -500,8 +500,8 @@
   // outline answers with lines: depth, whether in view, words; for a frame its
   // number and the part of it in view; for what is over the limit how many lines
   // that is. What is in view and what comes first have the limit each.
-  tapin.outline = ({ frame, from, max, interactive, clip }) => {
-    tapin.beginRefs(frame, from)
+  tapin.outline = ({ frame, from, heard, max, interactive, clip }) => {
+    tapin.beginRefs(frame, from, heard)
     look(clip)
     const lines = []
     let inView = 0, inOrder = 0
