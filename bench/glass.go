@@ -86,10 +86,12 @@ func (b *bench) measureGlass(ctx context.Context) error {
 	}
 	took := map[string][]time.Duration{}
 	for round := range turns(3*b.rounds, tapsWithin) {
-		for _, who := range []string{"floor", "tapin"} {
-			if time.Sleep(pause / 2); who == "floor" {
-				time.Sleep(pause / 2) // tapin's page rests now, and its sharp still is taken
-			}
+		order := []string{"floor", "tapin"}
+		if round%2 == 1 {
+			slices.Reverse(order) // what either does after its turn is in the way of the other's
+		}
+		for _, who := range order {
+			time.Sleep(pause) // tapin's page rests meanwhile, and its sharp still is taken
 			d, err := all[who].tap()
 			if err != nil {
 				return fmt.Errorf("tap: %s: %w", who, err)

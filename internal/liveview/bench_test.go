@@ -72,8 +72,7 @@ func BenchmarkTapToPicture(b *testing.B) {
 			}
 		}
 		take()
-		for range b.N {
-			time.Sleep(600 * time.Millisecond) // our page rests, and its sharp still is taken
+		floor := func() {
 			for len(frames) > 0 {
 				take()
 			}
@@ -83,12 +82,24 @@ func BenchmarkTapToPicture(b *testing.B) {
 			if take() {
 				raw = append(raw, time.Since(began))
 			}
-			time.Sleep(300 * time.Millisecond)
+		}
+		own := func() {
 			before := len(p.seen())
-			began = time.Now()
+			began := time.Now()
 			p.tap(ctx, "hof_1", 50, 50)
 			p.until("the changed picture", func() bool { return len(p.frames) > before })
 			ours = append(ours, p.seen()[before].at.Sub(began))
+		}
+		for i := range b.N {
+			// What either does after its turn is in the way of the other's.
+			turns := []func(){floor, own}
+			if i%2 == 1 {
+				slices.Reverse(turns)
+			}
+			for _, turn := range turns {
+				time.Sleep(500 * time.Millisecond) // our page rests meanwhile, and its sharp still is taken
+				turn()
+			}
 		}
 	})
 	if len(raw) == 0 {
