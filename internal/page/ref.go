@@ -39,7 +39,6 @@ type refs struct {
 	told map[proto.FrameID]frame // the parent as it was when told
 	// spans are the numbers of the page's own documents, the newest last.
 	spans []span
-	heard proto.LoaderID // the document whose outline was told by itself and heard
 }
 
 // span are the numbers that one outline gave to elements of one document.
@@ -77,17 +76,12 @@ func (r *refs) others(n int, now proto.LoaderID) bool {
 	return false
 }
 
-// hears notes that what a document told by itself is what the caller was told.
-func (r *refs) hears(loader proto.LoaderID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.heard = loader
-}
-
+// heardOf reports whether numbers of a document are known, also of one that was
+// left and has come back.
 func (r *refs) heardOf(loader proto.LoaderID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.heard == loader
+	return slices.ContainsFunc(r.spans, func(s span) bool { return s.loader == loader })
 }
 
 func newRefs() *refs {

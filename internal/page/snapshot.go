@@ -201,7 +201,6 @@ func (r *outliner) page(ctx context.Context) ([]outlineLine, address, error) {
 	}
 	if told := r.told; told != nil {
 		r.told = nil
-		r.tab.refs.hears(told.loader)
 		return r.put(ctx, main, told, told.loader)
 	}
 	r.frames = r.tab.seatFrames(ctx)
