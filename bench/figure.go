@@ -91,9 +91,14 @@ func figuresOf(took map[string][]time.Duration, floor string) map[string]figure 
 	return figures
 }
 
+// quantile lies between two of them where it is none of them: of an even number,
+// the median is the middle of the middle two.
 func quantile(all []time.Duration, q float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(all))
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+	at := q * float64(len(sorted)-1)
+	below := int(at)
+	above := min(below+1, len(sorted)-1)
+	return sorted[below] + time.Duration((at-float64(below))*float64(sorted[above]-sorted[below]))
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

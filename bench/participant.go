@@ -26,8 +26,27 @@ type action struct {
 	Selector string
 	Other    string  // clicked in turn with it, where a second click changes nothing
 	Target   float64 // the ratio to the floor that is aimed at through HTTP
-	plays    int     // how often the floor and tapin play in a round: what is close to its target has to be known best
-	listed   bool    // the target table names it, page and all
+	weight   weight
+}
+
+// weight is how well an action has to be known.
+type weight int
+
+const (
+	aside weight = iota // the target table does not name it, or not on this page
+	listed
+	narrow // listed, and so near to a target that a few rounds do not tell
+)
+
+// rounds are how many of it are played, and for how long at most; see turns.
+func (w weight) rounds(usual int) (rounds int, within time.Duration) {
+	switch w {
+	case aside:
+		return (usual + 1) / 2, 10 * time.Second
+	case narrow:
+		return 2 * usual, 60 * time.Second
+	}
+	return usual, 30 * time.Second
 }
 
 func (a action) name() string { return a.Kind + ", " + a.Page + " page" }
@@ -42,22 +61,22 @@ func (a action) turn(n int) action {
 
 // actions are everything that every participant does.
 var actions = []action{
-	{Kind: navigate, Page: "light", Target: 1.2, plays: 5, listed: true},
-	{Kind: navigate, Page: "heavy", Target: 1.2, plays: 4, listed: true},
-	{Kind: navigate, Page: "images", Target: 1.2, plays: 2},
-	{Kind: navigate, Page: "list", Target: 1.2, plays: 2},
-	{Kind: navigate, Page: "spa", Target: 1.2, plays: 3},
-	{Kind: screenshot, Page: "light", Target: 1.1, plays: 5, listed: true},
-	{Kind: screenshot, Page: "heavy", Target: 1.1, plays: 5, listed: true},
-	{Kind: screenshot, Page: "animating", Target: 1.1, plays: 3},
-	{Kind: screenshot, Page: "images", Target: 1.1, plays: 3},
-	{Kind: click, Page: "form", Selector: "#go", Target: 1.8, plays: 5, listed: true},
-	{Kind: click, Page: "spa", Selector: "#two", Other: "#one", Target: 1.8, plays: 3},
-	{Kind: fill, Page: "form", Selector: "#f0", Target: 1.5, plays: 5, listed: true},
-	{Kind: text, Page: "heavy", Target: 2.0, plays: 3, listed: true},
-	{Kind: text, Page: "list", Target: 2.0, plays: 3},
-	{Kind: snapshot, Page: "heavy", Target: 0.3, plays: 1, listed: true},
-	{Kind: snapshot, Page: "list", Target: 0.3, plays: 1},
+	{Kind: navigate, Page: "light", Target: 1.2, weight: narrow},
+	{Kind: navigate, Page: "heavy", Target: 1.2, weight: narrow},
+	{Kind: navigate, Page: "images", Target: 1.2},
+	{Kind: navigate, Page: "list", Target: 1.2},
+	{Kind: navigate, Page: "spa", Target: 1.2},
+	{Kind: screenshot, Page: "light", Target: 1.1, weight: narrow},
+	{Kind: screenshot, Page: "heavy", Target: 1.1, weight: narrow},
+	{Kind: screenshot, Page: "animating", Target: 1.1},
+	{Kind: screenshot, Page: "images", Target: 1.1},
+	{Kind: click, Page: "form", Selector: "#go", Target: 1.8, weight: listed},
+	{Kind: click, Page: "spa", Selector: "#two", Other: "#one", Target: 1.8},
+	{Kind: fill, Page: "form", Selector: "#f0", Target: 1.5, weight: listed},
+	{Kind: text, Page: "heavy", Target: 2.0, weight: narrow},
+	{Kind: text, Page: "list", Target: 2.0},
+	{Kind: snapshot, Page: "heavy", Target: 0.3, weight: listed},
+	{Kind: snapshot, Page: "list", Target: 0.3},
 }
 
 // participant is somebody who can do them all.
@@ -72,11 +91,13 @@ type participant interface {
 	close()
 }
 
-// every is who does not play each round: the peers every second, the slow ones
-// every fourth. The floor and tapin always do.
-var every = map[string]int{
-	briefMCP: 2, "playwright-core": 2, "agent-browser": 2, "agent-browser-mcp": 2, "agent-browser-mcp-look": 4, "playwright-mcp": 4, "chrome-devtools-mcp": 4,
-}
+// plays is how often somebody plays in a round; every, that somebody plays in one
+// round of so many. All are compared with the first three, so these have to be
+// known best; slow ones take most of the time; the last two are in no target.
+var (
+	plays = map[string]int{"floor": 3, "tapin": 3, "tapin-mcp": 2}
+	every = map[string]int{"agent-browser-mcp-look": 2, "playwright-mcp": 2, "chrome-devtools-mcp": 2, "playwright-core": 4, "agent-browser": 4}
+)
 
 // A browser is not done when it says so: a page that has loaded is painted next, a
 // page that was clicked or filled answers, and whoever came right after would pay
@@ -85,8 +106,6 @@ var every = map[string]int{
 const (
 	rest         = 30 * time.Millisecond
 	restAfterAct = 120 * time.Millisecond
-
-	actionWithin = 30 * time.Second // see turns; half of it for what the target table does not name
 )
 
 // measureAction lets everybody do it, turn by turn: a noisy moment hits all
@@ -97,11 +116,7 @@ func measureAction(ctx context.Context, all []participant, a action, site string
 	count := map[string]int{}
 	var players []participant
 	for _, p := range all {
-		plays := 1
-		if p.name() == "floor" || p.name() == "tapin" {
-			plays = a.plays
-		}
-		players = append(players, slices.Repeat([]participant{p}, plays)...)
+		players = append(players, slices.Repeat([]participant{p}, max(plays[p.name()], 1))...)
 		if err := p.open(ctx, a, site+"/"+a.Page); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", a.name(), p.name(), err)
 		}
@@ -110,12 +125,8 @@ func measureAction(ctx context.Context, all []participant, a action, site string
 	if a.Kind == navigate || a.Kind == click || a.Kind == fill {
 		pause = restAfterAct
 	}
-	within := actionWithin
-	if !a.listed {
-		within /= 2
-	}
 	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // an order, not a secret
-	for round := range turns(rounds, within) {
+	for round := range turns(a.weight.rounds(rounds)) {
 		for _, i := range dice.Perm(len(players)) {
 			p := players[i]
 			if n := every[p.name()]; n > 1 && round > 0 && round%n != 1 {

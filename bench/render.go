@@ -17,8 +17,8 @@ const method = `Written by ` + "`make bench`" + `; do not edit. ` + "`go run ./b
   parentheses is a ratio to the floor of its row, measured in the same run.
 - **Turn by turn**: in each round everybody does the same once, in an order of the round's own and with a rest between, so that a noisy moment hits all alike. The first round
   warms up and is not counted; a slow machine plays fewer rounds, but at least half. Medians; p95 where it is named. Of actions
-  the floor and tapin over HTTP play up to five times in a round, most where the target is close; the peers play every second round, slow ones every fourth. Rows that
-  the target table does not name get half the time.
+  the floor and tapin play two or three times in a round, peers that answer with the page or are slow every second round, those that are in no target every fourth. Rows that
+  come near to a target get twice the rounds, those that the target table does not name half of them.
 - **Nobody wins by doing nothing**: after the rounds of a click or a fill the page is asked whether all of it arrived.
 - Navigation waits for the load event everywhere. The floor's click presses where the element is and checks nothing; its text is ` + "`innerText`" + `; its outline ` + "`getFullAXTree`" + `;
   its screenshot a PNG with ` + "`optimizeForSpeed`" + `. Everybody's page, and so everybody's picture, is 1280×720.
