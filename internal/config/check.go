@@ -50,6 +50,7 @@ func (l *loader) check() {
 	l.require(portPath, within(bb.SidecarPort, 0, 65535))
 	l.require("max_sessions", within(c.MaxSessions, 1, 1000))
 	l.require("pool.warm", within(c.Pool.Warm, 0, 100))
+	l.require("pool.follow", notNegative(c.Pool.Follow))
 	l.require("usage.cap_minutes", within(c.Usage.CapMinutes, 0, 1_000_000_000))
 	l.require("integrations.browserbase.default_timeout", positive(bb.DefaultTimeout))
 	l.require(idlePath, positive(bb.IdleWarning))
@@ -124,6 +125,13 @@ func within(n, low, high int) error {
 func positive(d Duration) error {
 	if d <= 0 {
 		return errors.New("must be longer than 0")
+	}
+	return nil
+}
+
+func notNegative(d Duration) error {
+	if d < 0 {
+		return errors.New("must be 0 or longer")
 	}
 	return nil
 }

@@ -36,6 +36,7 @@ func Default() *Config {
 		}},
 		Telegram:     Telegram{APIURL: "https://api.telegram.org"},
 		Notify:       Notify{Screenshot: ScreenshotFull},
+		Pool:         Pool{Follow: 5 * minute},
 		BrowserTools: BrowserTools{Enabled: true},
 		LAN:          LANOff,
 		Uploads:      "uploads",

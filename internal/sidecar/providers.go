@@ -68,9 +68,14 @@ func (p *providers) warmUp() {
 }
 
 // keepSpares keeps browsers ready for the sessions to come, as many as may be
-// there at a time.
+// there at a time. Nobody wants a window to open when a session has ended.
 func (p *providers) keepSpares(ctx context.Context, guard egress.Policy) {
-	if p.config.Provider == config.ProviderLocal {
-		p.local.KeepSpares(ctx, min(p.config.Pool.Warm, p.config.MaxSessions), browser.Spec{Policy: guard})
+	if p.config.Provider != config.ProviderLocal {
+		return
 	}
+	stock := local.Stock{Always: min(p.config.Pool.Warm, p.config.MaxSessions)}
+	if !p.config.Browser.Headful {
+		stock.Follow = p.config.Pool.Follow.Std()
+	}
+	p.local.KeepSpares(ctx, stock, browser.Spec{Policy: guard})
 }

@@ -23,6 +23,7 @@ type instance struct {
 	client   *holder.Client
 	conn     *cdp.Conn
 	ref      browser.Ref
+	given    bool // somebody asked for it: it is not one of the spares
 }
 
 func (i *instance) Ref() browser.Ref { return i.ref }
@@ -53,6 +54,9 @@ func (i *instance) End(ctx context.Context) error {
 	asked := i.client.End(ctx)
 	_ = i.conn.Close()
 	if holder.awaitEnd(ctx) && i.provider.sweep(ctx, i.dir) {
+		if i.given {
+			i.provider.spares.vacate()
+		}
 		return nil
 	}
 	if _, lost := cdp.IsLost(asked); lost {

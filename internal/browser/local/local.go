@@ -92,13 +92,14 @@ func (p *Provider) Chromium() (Chromium, error) {
 
 // Create starts a browser and its holder, or takes one that was kept ready.
 func (p *Provider) Create(ctx context.Context, spec browser.Spec) (browser.Instance, error) {
-	if inst := p.takeSpare(ctx, spec); inst != nil {
-		return inst, nil
+	inst := p.takeSpare(ctx, spec)
+	if inst == nil {
+		var err error
+		if inst, err = p.start(ctx, spec); err != nil {
+			return nil, err
+		}
 	}
-	inst, err := p.start(ctx, spec)
-	if err != nil {
-		return nil, err
-	}
+	inst.given = true
 	return inst, nil
 }
 
@@ -246,7 +247,7 @@ func (p *Provider) Reconnect(ctx context.Context, ref browser.Ref) (browser.Inst
 	if err != nil {
 		return nil, err
 	}
-	inst.ref.Context = ref.Context
+	inst.ref.Context, inst.given = ref.Context, true
 	return inst, nil
 }
 

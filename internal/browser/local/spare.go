@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"tapin/internal/browser"
+	"tapin/internal/cdp"
 	"tapin/internal/store"
 )
 
@@ -25,34 +27,46 @@ const (
 	spareWithin = 2 * time.Second
 )
 
+// Stock is how many browsers are kept ready.
+type Stock struct {
+	Always int // whatever happens
+	// Follow is for how long one is kept in the place of a browser that has ended:
+	// whoever is done with one thing often begins the next.
+	Follow time.Duration
+}
+
 // spares are browsers that were started before anybody asked: each has a
 // private context and a blank tab, and is used once.
 type spares struct {
-	mu    sync.Mutex
-	ready []*instance
-	taken chan struct{} // told when one was taken; nil while none are kept
+	mu     sync.Mutex
+	ready  []*instance
+	stock  Stock
+	vacant time.Time     // until when a place is kept for whoever comes next
+	news   chan struct{} // told when one more may be wanted; nil while none are kept
 }
 
-// KeepSpares keeps n browsers ready until ctx ends; then they end too.
-func (p *Provider) KeepSpares(ctx context.Context, n int, spec browser.Spec) {
-	if n <= 0 {
+// KeepSpares keeps browsers ready until ctx ends; then they end too.
+func (p *Provider) KeepSpares(ctx context.Context, stock Stock, spec browser.Spec) {
+	if stock == (Stock{}) {
 		return
 	}
-	taken := make(chan struct{}, 1)
+	news := make(chan struct{}, 1)
 	p.spares.mu.Lock()
-	p.spares.taken = taken
+	p.spares.stock, p.spares.news = stock, news
 	p.spares.mu.Unlock()
 	defer p.endSpares()
 	for wait := time.Duration(0); ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-taken:
+		case <-news:
 			wait = spareAfter
 		case <-time.After(wait):
-			wait = spareRenew
 			p.renewSpares(ctx)
+			n, until := p.spares.wanted()
+			wait = min(spareRenew, until)
 			if p.Spares() >= n {
+				p.endBeyond(n)
 				continue
 			}
 			made, err := p.spare(ctx, spec)
@@ -89,25 +103,19 @@ func (p *Provider) spare(ctx context.Context, spec browser.Spec) (*instance, err
 }
 
 // rehearsal is a little of what pages are made of.
-const rehearsal = `document.body.innerHTML = '<h1>A page</h1><p>Text, <b>bold</b>, <i>italic</i>, <tt>typed</tt>, <a href="#">a link</a>' +
-	'<p style="font-family:sans-serif">Text</p><button>A button</button><input value="A field"><select><option>A choice</select>'; document.body.innerText`
+const rehearsal = `<h1>A page</h1><p>Text, <b>bold</b>, <i>italic</i>, <tt>typed</tt>, <a href="#">a link</a>` +
+	`<p style="font-family:sans-serif">Text</p><button>A button</button><input value="A field"><select><option>A choice</select>`
 
-// rehearse opens the tab and has it draw something once: what a browser does for
-// its first picture alone, it has done then. Nothing of it stays.
+// rehearse opens the tab and has it draw something once, and has another one load
+// a page and go: what a browser does for its first page and its first picture
+// alone, it has done then. Nothing of it stays.
 func (i *instance) rehearse(ctx context.Context) error {
-	root, flat := i.conn.Root(), true
-	made, err := proto.Call(ctx, root, target.CreateTarget, target.CreateTargetParams{
-		URL: "about:blank", BrowserContextID: proto.BrowserContextID(i.ref.Context),
-	})
+	i.conn.Dispatch() // what is told of the rehearsal is for nobody
+	tab, err := i.openTab(ctx, "about:blank")
 	if err != nil {
 		return err
 	}
-	at, err := proto.Call(ctx, root, target.AttachToTarget, target.AttachToTargetParams{TargetID: made.TargetID, Flatten: &flat})
-	if err != nil {
-		return err
-	}
-	tab := i.conn.Session(at.SessionID)
-	if _, err := proto.Call(ctx, tab, runtime.Evaluate, runtime.EvaluateParams{Expression: rehearsal}); err != nil {
+	if _, err := proto.Call(ctx, tab, runtime.Evaluate, runtime.EvaluateParams{Expression: "document.body.innerHTML = `" + rehearsal + "`; document.body.innerText"}); err != nil {
 		return err
 	}
 	if _, err := proto.Call(ctx, tab, page.CaptureScreenshot, page.CaptureScreenshotParams{}); err != nil {
@@ -116,8 +124,41 @@ func (i *instance) rehearse(ctx context.Context) error {
 	if _, err := proto.Call(ctx, tab, runtime.Evaluate, runtime.EvaluateParams{Expression: "document.body.replaceChildren()"}); err != nil {
 		return err
 	}
-	_, err = proto.Call(ctx, root, target.DetachFromTarget, target.DetachFromTargetParams(at))
-	return err
+	if _, err := proto.Call(ctx, i.conn.Root(), target.DetachFromTarget, target.DetachFromTargetParams{SessionID: tab.ID()}); err != nil {
+		return err
+	}
+	other, err := i.openTab(ctx, "data:text/html,"+url.PathEscape(rehearsal))
+	if err != nil {
+		return err
+	}
+	if _, err := proto.Call(ctx, other, page.CaptureScreenshot, page.CaptureScreenshotParams{}); err != nil {
+		return err
+	}
+	if err := other.Send(ctx, page.Close.Method, proto.Empty{}); err != nil {
+		return err
+	}
+	select {
+	case <-other.Ended():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// openTab opens a tab in the private context, and a session with it.
+func (i *instance) openTab(ctx context.Context, address string) (*cdp.Session, error) {
+	root, flat := i.conn.Root(), true
+	made, err := proto.Call(ctx, root, target.CreateTarget, target.CreateTargetParams{
+		URL: address, BrowserContextID: proto.BrowserContextID(i.ref.Context),
+	})
+	if err != nil {
+		return nil, err
+	}
+	at, err := proto.Call(ctx, root, target.AttachToTarget, target.AttachToTargetParams{TargetID: made.TargetID, Flatten: &flat})
+	if err != nil {
+		return nil, err
+	}
+	return i.conn.Session(at.SessionID), nil
 }
 
 // takeSpare gives one away as the browser that spec wants; nil means that there
@@ -173,9 +214,19 @@ func (p *Provider) renewSpares(ctx context.Context) {
 
 func (p *Provider) endSpares() {
 	p.spares.mu.Lock()
-	p.spares.taken = nil
+	p.spares.news = nil
 	p.spares.mu.Unlock()
-	for inst := p.spares.pop(); inst != nil; inst = p.spares.pop() {
+	p.endBeyond(0)
+}
+
+// endBeyond ends those that are more than n.
+func (p *Provider) endBeyond(n int) {
+	s := &p.spares
+	s.mu.Lock()
+	surplus := slices.Clone(s.ready[min(n, len(s.ready)):])
+	s.ready = s.ready[:len(s.ready)-len(surplus)]
+	s.mu.Unlock()
+	for _, inst := range surplus {
 		_ = inst.End(context.Background())
 	}
 }
@@ -186,17 +237,42 @@ func (s *spares) put(inst *instance) {
 	s.ready = append(s.ready, inst)
 }
 
+// wanted is how many are to be ready, and for how long.
+func (s *spares) wanted() (n int, until time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if left := time.Until(s.vacant); left > 0 {
+		return max(s.stock.Always, 1), left
+	}
+	return s.stock.Always, spareRenew
+}
+
+// vacate keeps the place of a browser that has ended, for a while.
+func (s *spares) vacate() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.vacant = time.Now().Add(s.stock.Follow)
+	s.tell()
+}
+
+// pop gives one away. Whether there is one or not, somebody takes the place that
+// was kept.
 func (s *spares) pop() *instance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.vacant = time.Time{}
 	if len(s.ready) == 0 {
 		return nil
 	}
 	inst := s.ready[0]
 	s.ready = s.ready[1:]
+	s.tell()
+	return inst
+}
+
+func (s *spares) tell() {
 	select {
-	case s.taken <- struct{}{}: // a nil channel is never ready
+	case s.news <- struct{}{}: // a nil channel is never ready
 	default:
 	}
-	return inst
 }

@@ -19,7 +19,7 @@ func TestASpareBrowserIsTheOneThatIsWantedAndUsedOnce(t *testing.T) {
 	p := local.New(run, 1, nil)
 	life, end := context.WithCancel(ctx)
 	ended := make(chan struct{})
-	go func() { defer close(ended); p.KeepSpares(life, 1, browser.Spec{}) }()
+	go func() { defer close(ended); p.KeepSpares(life, local.Stock{Always: 1}, browser.Spec{}) }()
 	t.Cleanup(func() { end(); <-ended })
 	spare := func(not string) (id string) {
 		t.Helper()
@@ -77,4 +77,40 @@ func TestASpareBrowserIsTheOneThatIsWantedAndUsedOnce(t *testing.T) {
 	if left, err := os.ReadDir(run); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
+}
+
+func TestAPlaceIsKeptForWhoComesAfter(t *testing.T) {
+	t.Parallel()
+	ctx, run := browsertest.Context(t), shortDir(t)
+	p := local.New(run, 1, nil)
+	life, end := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() { defer close(ended); p.KeepSpares(life, local.Stock{Follow: 20 * time.Second}, browser.Spec{}) }()
+	t.Cleanup(func() { end(); <-ended })
+	alone := func(id string) (only string) {
+		t.Helper()
+		inst, err := p.Create(ctx, browser.Spec{ID: id, KeepUntil: time.Now().Add(time.Minute)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if own, err := p.Own(ctx, nil); err != nil || len(own) != 1 {
+			t.Errorf("%d browsers beside one that is used: %v", len(own)-1, err)
+		}
+		if err := inst.End(ctx); err != nil {
+			t.Fatal(err)
+		}
+		return inst.Ref().ID
+	}
+	if first := alone("ses_first-1"); first != "ses_first-1" {
+		t.Errorf("%s was there before anybody asked", first)
+	}
+	browsertest.Eventually(t, 20*time.Second, "one in its place", func() bool { return p.Spares() == 1 })
+	if second := alone("ses_second-1"); second == "ses_second-1" {
+		t.Error("the one that was kept was not taken")
+	}
+	browsertest.Eventually(t, 20*time.Second, "one in its place again", func() bool { return p.Spares() == 1 })
+	browsertest.Eventually(t, time.Minute, "the end of the wait", func() bool {
+		left, err := os.ReadDir(run)
+		return err == nil && len(left) == 0 && p.Spares() == 0
+	})
 }
