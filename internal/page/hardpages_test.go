@@ -226,6 +226,10 @@ func TestWhatCannotBeClickedIsSaidAndHandedOver(t *testing.T) {
 		"/swinging": `<button id=go style="position:absolute" onclick=hit()>Go</button><script>
 let n = 0, swing = go.animate([{left: 0}, {left: '600px'}], 1000)
 ;(function f() { swing.currentTime = [0, 500, 500, 0][n++ % 4]; requestAnimationFrame(f) })()</script>`,
+		// One that is about to begin stands still for some frames.
+		"/lingering": `<button id=go style="position:absolute" onclick=hit()>Go</button><script>
+let n = 0, late = go.animate([{left: 0}, {left: '600px'}], 1000)
+;(function f() { late.currentTime = n++ % 12 ? 0 : 500; requestAnimationFrame(f) })()</script>`,
 		"/empty": `<p>nothing here`,
 	})
 	for _, tt := range []struct {
@@ -240,6 +244,7 @@ let n = 0, swing = go.animate([{left: 0}, {left: '600px'}], 1000)
 		{"/hidden", "#go", "button#go is hidden", "hidden", fault.ElementNotActionable},
 		{"/moving", "#go", "button#go is still moving", "moving", fault.ElementNotActionable},
 		{"/swinging", "#go", "button#go is still moving", "moving", fault.ElementNotActionable},
+		{"/lingering", "#go", "button#go is still moving", "moving", fault.ElementNotActionable},
 		{"/empty", "#go", `no element matches selector "#go"`, "not_found", fault.ElementNotFound},
 	} {
 		s.open(ctx, t, tt.path)

@@ -146,7 +146,10 @@
     return { tag: el.localName, type: el.type ?? '', what: tapin.describe(el), box: { x, y, width, height } }
   }
 
-  const animated = el => document.getAnimations().some(a => a.playState === 'running' && a.effect?.target && tapin.within(el, a.effect.target))
+  const animations = el => document.getAnimations().filter(a => a.playState === 'running' && a.effect?.target && tapin.within(el, a.effect.target))
+
+  // timed is what moves by itself as time goes by, and not as a person scrolls.
+  const timed = a => a.timeline === document.timeline && a.playbackRate !== 0
 
   const tried = fn => { try { return fn() } catch { return null } } // what is wrong with a locator is for others to say
 
@@ -209,7 +212,7 @@
       // that goes to and fro is in the same place twice, before it turns and after.
       const early = document.getAnimations().length ? boxOf(surface) : null
       let painted = !early || await frame(500)
-      const before = boxOf(surface)
+      const before = boxOf(surface), clocks = new Map(animations(surface).filter(timed).map(a => [a, a.currentTime]))
       painted = await frame(500) && painted
       if (!hit.aim.isConnected || !surface.isConnected) {
         // Drawn anew meanwhile: the twin in its place is the same to a person.
@@ -218,9 +221,9 @@
         if (!hit) return { state: 'missing' }
         surface = tapin.surface(hit.aim)
       }
-      // On a busy machine a frame may not have come: then a moving thing seems to
-      // rest. In a frame out of sight none ever comes.
-      const unknown = !painted && turn < 6 && animated(surface)
+      // On a busy machine a frame may not have come, or an animation not have begun
+      // with it: then a moving thing seems to rest. In a frame out of sight none ever comes.
+      const unknown = animations(surface).some(a => painted ? clocks.get(a) === a.currentTime : turn < 6)
       if (unknown || [early, boxOf(surface)].some(b => b && String(b) !== String(before))) return no('moving')
     }
     let point = spots(surface)[0]
