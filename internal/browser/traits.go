@@ -56,6 +56,15 @@ func BoundsOf(i Instance) Bounds {
 	return Bounds{}
 }
 
+// Unused is an Instance that knows whether a page has ever been in its browser.
+type Unused interface{ Unused() bool }
+
+// IsUnused reports whether none has, as far as that is known.
+func IsUnused(i Instance) bool {
+	u, ok := i.(Unused)
+	return ok && u.Unused()
+}
+
 // Distant is an Instance whose browser may be on another machine, to which
 // nothing can be brought but through its pages.
 type Distant interface{ Distant() bool }

@@ -9,6 +9,8 @@ import (
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/webauthn"
+
+	"tapin/internal/browser"
 )
 
 // declinePasskeys makes a site's request for a passkey fail within milliseconds,
@@ -47,9 +49,12 @@ const passkeysEvery = 2 * time.Second
 
 // countPasskeys notes where the count stands, and looks after it from now on.
 func (t *Tabs) countPasskeys(ctx context.Context) {
-	n, ok := t.passkeysAnswered(ctx)
-	if !ok {
-		return
+	var n int64
+	if !browser.IsUnused(t.inst) { // where no page has been, none has asked
+		var ok bool
+		if n, ok = t.passkeysAnswered(ctx); !ok {
+			return
+		}
 	}
 	t.passkeys.mu.Lock()
 	t.passkeys.counted, t.passkeys.answered = true, n

@@ -143,9 +143,6 @@ func (t *Tabs) begin(ctx context.Context) error {
 		_, err := t.Front(ctx) // all that concerns the whole browser is seen to by who shares it
 		return err
 	}
-	var counted sync.WaitGroup
-	counted.Go(func() { t.countPasskeys(ctx) }) // before any page of ours can ask for one
-	defer counted.Wait()
 	if t.inst.Exclusive() {
 		if err := t.root.Setup(ctx, autoAttach()); err != nil {
 			return fmt.Errorf("follow the tabs: %w", err)
@@ -153,6 +150,7 @@ func (t *Tabs) begin(ctx context.Context) error {
 	} else if err := t.adopt(ctx); err != nil {
 		return err
 	}
+	t.countPasskeys(ctx)
 	if err := t.root.Conn().Settle(ctx); err != nil {
 		return err
 	}

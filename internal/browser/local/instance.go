@@ -24,11 +24,13 @@ type instance struct {
 	conn     *cdp.Conn
 	ref      browser.Ref
 	given    bool // somebody asked for it: it is not one of the spares
+	unused   bool // it was not found again
 }
 
 func (i *instance) Ref() browser.Ref { return i.ref }
 func (i *instance) Conn() *cdp.Conn  { return i.conn }
 func (i *instance) Exclusive() bool  { return true }
+func (i *instance) Unused() bool     { return i.unused }
 
 // LiveViewURL is empty: tapin's own live view serves local browsers.
 func (i *instance) LiveViewURL(context.Context, string) (secret.Text, error) {

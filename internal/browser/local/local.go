@@ -99,7 +99,7 @@ func (p *Provider) Create(ctx context.Context, spec browser.Spec) (browser.Insta
 			return nil, err
 		}
 	}
-	inst.given = true
+	inst.given, inst.unused = true, true
 	return inst, nil
 }
 
