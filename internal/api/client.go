@@ -175,15 +175,18 @@ func (c *Client) send(ctx context.Context, method, path string, body any, header
 
 func (c *Client) read(resp *http.Response, op string) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, c.max+1))
-	if err != nil {
+	var raw bytes.Buffer
+	if n := resp.ContentLength; n > 0 && n <= c.max {
+		raw.Grow(int(n) + bytes.MinRead) // a picture is read in one go
+	}
+	if _, err := raw.ReadFrom(io.LimitReader(resp.Body, c.max+1)); err != nil {
 		return nil, fault.New(fault.Busy, op, "%w: the answer broke off: %w", ErrBroken, bare(err)).WithHint("%s", lookFirst)
 	}
-	if int64(len(raw)) > c.max {
+	if int64(raw.Len()) > c.max {
 		return nil, fault.New(fault.PayloadTooLarge, op, "the answer is over %d bytes", c.max).
 			WithHint("Ask for less, such as the viewport instead of the full page.")
 	}
-	return raw, nil
+	return raw.Bytes(), nil
 }
 
 // unreachable tells apart a sidecar that is not there, a caller that gave up,
