@@ -20,7 +20,7 @@ type figure struct {
 const (
 	met     = "met"
 	missed  = "MISSED"
-	bounded = "bounded" // the floor itself does not reach it
+	bounded = "bounded" // nobody reaches it
 )
 
 // verdict is one target of a row and what came of it.

@@ -70,6 +70,7 @@ func main() {
 	flag.StringVar(&b.filter, "actions", "", "only actions whose name has this in it")
 	flag.StringVar(&b.binary, "tapin", "bin/tapin", "the program to measure")
 	render := flag.String("render", "", "only write docs/BENCHMARKS.md from this file")
+	bare := flag.Bool("bare-mcp", false, "be an MCP server that does the least, for the bench itself")
 	flag.Parse()
 	if *render != "" {
 		finish(renderFile(*render))
@@ -79,6 +80,9 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *bare {
+		finish(serveBareMCP(ctx, os.Stdin, os.Stdout))
+	}
 	finish(b.run(ctx, *only))
 }
 

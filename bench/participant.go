@@ -111,7 +111,9 @@ const (
 // measureAction lets everybody do it, turn by turn: a noisy moment hits all
 // alike. The first round warms up and counts for nothing.
 func measureAction(ctx context.Context, all []participant, a action, site string, rounds int) (map[string][]time.Duration, error) {
-	all = slices.DeleteFunc(slices.Clone(all), func(p participant) bool { return p.name() == briefMCP && a.Kind != navigate })
+	all = slices.DeleteFunc(slices.Clone(all), func(p participant) bool {
+		return p.name() == briefMCP && a.Kind != navigate || p.name() == bareMCP && !bareMCPDoes[a.Kind]
+	})
 	took := map[string][]time.Duration{}
 	count := map[string]int{}
 	var players []participant

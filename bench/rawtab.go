@@ -64,14 +64,21 @@ func (t *rawTab) navigate(url, until string) error {
 	}
 }
 
-func (t *rawTab) screenshot() error {
+// photograph takes a PNG, in base64.
+func (t *rawTab) photograph() (string, error) {
 	var shot struct {
 		Data string `json:"data"`
 	}
-	if err := t.call(t.session, "Page.captureScreenshot", map[string]any{"format": "png", "optimizeForSpeed": true}, &shot); err != nil {
+	err := t.call(t.session, "Page.captureScreenshot", map[string]any{"format": "png", "optimizeForSpeed": true}, &shot)
+	return shot.Data, err
+}
+
+func (t *rawTab) screenshot() error {
+	png, err := t.photograph()
+	if err != nil {
 		return err
 	}
-	return rightPicture(shot.Data)
+	return rightPicture(png)
 }
 
 // eval runs a script and reads its value.

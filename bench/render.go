@@ -26,7 +26,8 @@ const method = `Written by ` + "`make bench`" + `; do not edit. ` + "`go run ./b
   program an action, and its MCP server. The MCP servers get the same client.
 - **Like with like**: tapin and playwright-mcp answer a navigation with the page, the others do not. So agent-browser also takes part as one who asks for the page afterwards
   (-look), and tapin as one who leaves it out (-brief).
-- *bounded* means that raw CDP itself does not reach the target: who is asked to be twice as fast as a peer that takes 1.2 times the floor cannot be.
+- *bounded* means that nobody reaches the target: who is asked to be twice as fast as a peer that takes 1.2 times the floor cannot be. What nobody can be faster than is
+  measured too (floor-mcp): raw CDP behind an MCP server that does nothing else, written for the bench.
 - Pages: light, heavy (a table of some 2,900 elements), form, animating, images (48 of them), list (1,500 entries), single-page app. Nothing may be cached.
 `
 

@@ -102,7 +102,7 @@ func (r *report) print(w io.Writer) {
 				_, _ = fmt.Fprintf(w, "%-52s %-46s %9s   %s\n", each.Name, v.target(), brief(v.Got), v.Result)
 			}
 		}
-		_, _ = fmt.Fprintf(w, "%d met, %d missed, %d bounded by the floor\n", count[met], count[missed], count[bounded])
+		_, _ = fmt.Fprintf(w, "%d met, %d missed, %d bounded\n", count[met], count[missed], count[bounded])
 	}
 	_, _ = fmt.Fprintln(w, "\nmedians, in parentheses to the floor; the best round")
 	for _, each := range r.Rows {
