@@ -100,6 +100,7 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 			took["floor"] = append(took["floor"], d)
 		}
 		for _, h := range houses {
+			time.Sleep(browserGone)
 			began := time.Now()
 			if err := firstPicture(ctx, h.sidecar, url); err != nil {
 				return fmt.Errorf("warm session: %s: %w", h.who, err)
@@ -124,6 +125,9 @@ type house struct {
 	who, set string
 }
 
-// spareReady is shorter than an agent's pause between sessions, and long enough
-// for a browser to be started meanwhile: nobody is measured while that goes on.
-const spareReady = 4 * time.Second
+// Nobody is measured while somebody else's browser is started ahead, or goes.
+// Agents take longer between sessions.
+const (
+	spareReady  = 4 * time.Second
+	browserGone = 500 * time.Millisecond
+)
