@@ -82,12 +82,12 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 		return err
 	}
 	defer bare.end()
-	houses := []*house{{who: "tapin-own", set: "pool.follow=0"}, {who: "tapin", set: "pool.follow=5m"}, {who: "tapin-pool", set: "pool.warm=1"}}
-	for _, h := range houses {
-		if h.sidecar, err = startSidecar(ctx, b.binary, site, h.set); err != nil {
+	ways := []*way{{who: "tapin-own", set: "pool.follow=0"}, {who: "tapin", set: "pool.follow=5m"}, {who: "tapin-pool", set: "pool.warm=1"}}
+	for _, w := range ways {
+		if w.sidecar, err = startSidecar(ctx, b.binary, site, w.set); err != nil {
 			return err
 		}
-		defer h.stop()
+		defer w.stop()
 	}
 	took := map[string][]time.Duration{}
 	for round := range turns(b.rounds, startWithin) {
@@ -99,28 +99,29 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 		if round > 0 {
 			took["floor"] = append(took["floor"], d)
 		}
-		for _, h := range houses {
+		for _, w := range ways {
 			time.Sleep(browserGone)
 			began := time.Now()
-			if err := firstPicture(ctx, h.sidecar, url); err != nil {
-				return fmt.Errorf("warm session: %s: %w", h.who, err)
+			if err := firstPicture(ctx, w.sidecar, url); err != nil {
+				return fmt.Errorf("warm session: %s: %w", w.who, err)
 			}
 			if round > 0 {
-				took[h.who] = append(took[h.who], time.Since(began))
+				took[w.who] = append(took[w.who], time.Since(began))
 			}
-			if _, err := h.post(ctx, "/session/stop", map[string]any{}); err != nil {
+			if _, err := w.post(ctx, "/session/stop", map[string]any{}); err != nil {
 				return err
 			}
 		}
 	}
 	r := row{Group: "start", Name: "warm session → first screenshot", Unit: "ms", Floor: "raw new context", Listed: true, Figures: figuresOf(took, "floor")}
-	r.Verdicts = append(r.Verdicts, atMost("after another one, to the floor", r.Figures["tapin"].Ratio, 1.1), atMost("from the pool, to the floor", r.Figures["tapin-pool"].Ratio, 0.5))
+	r.Verdicts = append(r.Verdicts, atMost("a browser of its own, to the floor", r.Figures["tapin-own"].Ratio, 1.1),
+		atMost("after another one, to the floor", r.Figures["tapin"].Ratio, 1.1), atMost("from the pool, to the floor", r.Figures["tapin-pool"].Ratio, 0.5))
 	b.add(r)
 	return nil
 }
 
-// house is a tapin that is set up in a way of its own.
-type house struct {
+// way is how a session comes by its browser, and a tapin that is set up for it.
+type way struct {
 	*sidecar
 	who, set string
 }
