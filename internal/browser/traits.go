@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/target"
 )
 
 // Traits are what is special about a provider. The zero value is a browser that
@@ -63,6 +66,21 @@ type Unused interface{ Unused() bool }
 func IsUnused(i Instance) bool {
 	u, ok := i.(Unused)
 	return ok && u.Unused()
+}
+
+// Unseen is an Instance whose windows may be ones that nobody ever looks at.
+type Unseen interface{ Unseen() bool }
+
+// FirstTab asks for a tab where there is none yet. A window that nobody looks at
+// fills its screen: then it has no frame, no tabs and no address to draw, which it
+// otherwise does anew with each page.
+func FirstTab(i Instance, address string) target.CreateTargetParams {
+	p := target.CreateTargetParams{URL: address, BrowserContextID: cdp.BrowserContextID(i.Ref().Context)}
+	if u, ok := i.(Unseen); ok && u.Unseen() {
+		window := true
+		p.NewWindow, p.WindowState = &window, target.WindowStateFullscreen
+	}
+	return p
 }
 
 // Distant is an Instance whose browser may be on another machine, to which

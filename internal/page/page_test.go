@@ -153,7 +153,7 @@ func TestTheBrowserLooksLikeOne(t *testing.T) {
 		`Intl.DateTimeFormat().resolvedOptions().timeZone`:                                                    "Europe/Zurich",
 		`Intl.NumberFormat().resolvedOptions().locale`:                                                        "de-CH",
 		`screen.width + "x" + screen.height + " " + innerWidth + "x" + innerHeight`:                           "1280x720 1280x720",
-		`outerWidth >= innerWidth && outerHeight >= innerHeight`:                                              "true",
+		`outerWidth + "x" + outerHeight + " at " + screenX + "," + screenY`:                                   "1280x720 at 0,0",
 		`Object.getOwnPropertyNames(window).filter(n => /cdc|tapin|playwright|puppeteer|__/i.test(n)).join()`: "",
 		`document.documentElement.getAttributeNames().join()`:                                                 "",
 	} {

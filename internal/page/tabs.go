@@ -250,9 +250,7 @@ func (t *Tabs) byTarget(id target.ID) *Tab {
 func (t *Tabs) Front(ctx context.Context) (*Tab, error) {
 	tab := t.front()
 	if tab == nil {
-		made, err := proto.Call(ctx, t.root, target.CreateTarget, target.CreateTargetParams{
-			URL: "about:blank", BrowserContextID: proto.BrowserContextID(t.inst.Ref().Context),
-		})
+		made, err := proto.Call(ctx, t.root, target.CreateTarget, browser.FirstTab(t.inst, "about:blank"))
 		if err != nil {
 			return nil, fmt.Errorf("open a tab: %w", err)
 		}

@@ -125,6 +125,27 @@ func TestAPopupIsWrittenIntoAndClosesItself(t *testing.T) {
 	}
 }
 
+func TestAPageFillsTheScreenAndLeavesItAgain(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	s := perform(t, page.Look{}, map[string]http.HandlerFunc{"/": document(`<title>home</title><div style="width:100px">film</div>
+		<button onclick="document.querySelector('div').requestFullscreen()">grow</button>
+		<script>document.onfullscreenchange = () => document.title = document.fullscreenElement ? "grown" : "home again"</script>`)})
+	tab := s.open(ctx, t, "/")
+	if _, err := tab.Click(ctx, css("button"), page.ClickOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually(ctx, t, "grown")
+	if got := s.eval(ctx, t, tab, `document.querySelector("div").offsetWidth`); got != "1280" {
+		t.Errorf("on the whole screen it is %s wide", got)
+	}
+	s.eval(ctx, t, tab, `document.exitFullscreen()`)
+	s.eventually(ctx, t, "home again")
+	if got := s.eval(ctx, t, tab, `document.querySelector("div").offsetWidth + " in " + innerWidth + "x" + innerHeight`); got != "100 in 1280x720" {
+		t.Errorf("after it, it is %s", got)
+	}
+}
+
 func TestWindowsWithoutEndAreBounded(t *testing.T) {
 	t.Parallel()
 	browsertest.Long(t)

@@ -33,7 +33,7 @@ func (p *Provider) flags(c Chromium) []string {
 		}, ","),
 	}
 	if !p.opts.Headful {
-		flags = append(flags, "--headless=new", "--disable-gpu", "--hide-scrollbars", "--mute-audio", "--window-size=1280,720",
+		flags = append(flags, "--headless=new", "--disable-gpu", "--hide-scrollbars", "--mute-audio", "--window-size=1280,720", "--screen-info={1280x720}",
 			"--user-agent="+userAgent(c))
 	}
 	if p.opts.Locale != "" {

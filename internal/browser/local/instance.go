@@ -31,6 +31,7 @@ func (i *instance) Ref() browser.Ref { return i.ref }
 func (i *instance) Conn() *cdp.Conn  { return i.conn }
 func (i *instance) Exclusive() bool  { return true }
 func (i *instance) Unused() bool     { return i.unused }
+func (i *instance) Unseen() bool     { return !i.provider.opts.Headful }
 
 // LiveViewURL is empty: tapin's own live view serves local browsers.
 func (i *instance) LiveViewURL(context.Context, string) (secret.Text, error) {

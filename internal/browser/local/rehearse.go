@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
+	"tapin/internal/browser"
 	"tapin/internal/cdp"
 )
 
@@ -21,7 +22,7 @@ const rehearsal = `<h1>A page</h1><p>Text, <b>bold</b>, <i>italic</i>, <tt>typed
 // alone, it has done then. Nothing of it stays.
 func (i *instance) rehearse(ctx context.Context) error {
 	i.conn.Dispatch() // what is told of the rehearsal is for nobody
-	tab, err := i.openTab(ctx, "about:blank")
+	tab, err := i.openTab(ctx, browser.FirstTab(i, "about:blank"))
 	if err != nil {
 		return err
 	}
@@ -37,7 +38,9 @@ func (i *instance) rehearse(ctx context.Context) error {
 	if _, err := proto.Call(ctx, i.conn.Root(), target.DetachFromTarget, target.DetachFromTargetParams{SessionID: tab.ID()}); err != nil {
 		return err
 	}
-	other, err := i.openTab(ctx, "data:text/html,"+url.PathEscape(rehearsal))
+	other, err := i.openTab(ctx, target.CreateTargetParams{
+		URL: "data:text/html," + url.PathEscape(rehearsal), BrowserContextID: proto.BrowserContextID(i.ref.Context),
+	})
 	if err != nil {
 		return err
 	}
@@ -55,12 +58,10 @@ func (i *instance) rehearse(ctx context.Context) error {
 	}
 }
 
-// openTab opens a tab in the private context, and a session with it.
-func (i *instance) openTab(ctx context.Context, address string) (*cdp.Session, error) {
+// openTab opens a tab, and a session with it.
+func (i *instance) openTab(ctx context.Context, tab target.CreateTargetParams) (*cdp.Session, error) {
 	root, flat := i.conn.Root(), true
-	made, err := proto.Call(ctx, root, target.CreateTarget, target.CreateTargetParams{
-		URL: address, BrowserContextID: proto.BrowserContextID(i.ref.Context),
-	})
+	made, err := proto.Call(ctx, root, target.CreateTarget, tab)
 	if err != nil {
 		return nil, err
 	}
