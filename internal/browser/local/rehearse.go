@@ -22,8 +22,11 @@ const rehearsal = `<h1>A page</h1><p>Text, <b>bold</b>, <i>italic</i>, <tt>typed
 // alone, it has done then. Nothing of it stays.
 func (i *instance) rehearse(ctx context.Context) error {
 	i.conn.Dispatch() // what is told of the rehearsal is for nobody
-	tab, err := i.openTab(ctx, browser.FirstTab(i, "about:blank"))
+	tab, id, err := i.openTab(ctx, browser.FirstTab(i, "about:blank"))
 	if err != nil {
+		return err
+	}
+	if _, err := proto.Call(ctx, tab, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: proto.FrameID(id)}); err != nil {
 		return err
 	}
 	if _, err := proto.Call(ctx, tab, runtime.Evaluate, runtime.EvaluateParams{Expression: "document.body.innerHTML = `" + rehearsal + "`; document.body.innerText"}); err != nil {
@@ -38,7 +41,7 @@ func (i *instance) rehearse(ctx context.Context) error {
 	if _, err := proto.Call(ctx, i.conn.Root(), target.DetachFromTarget, target.DetachFromTargetParams{SessionID: tab.ID()}); err != nil {
 		return err
 	}
-	other, err := i.openTab(ctx, target.CreateTargetParams{
+	other, _, err := i.openTab(ctx, target.CreateTargetParams{
 		URL: "data:text/html," + url.PathEscape(rehearsal), BrowserContextID: proto.BrowserContextID(i.ref.Context),
 	})
 	if err != nil {
@@ -59,15 +62,15 @@ func (i *instance) rehearse(ctx context.Context) error {
 }
 
 // openTab opens a tab, and a session with it.
-func (i *instance) openTab(ctx context.Context, tab target.CreateTargetParams) (*cdp.Session, error) {
+func (i *instance) openTab(ctx context.Context, tab target.CreateTargetParams) (*cdp.Session, target.ID, error) {
 	root, flat := i.conn.Root(), true
 	made, err := proto.Call(ctx, root, target.CreateTarget, tab)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	at, err := proto.Call(ctx, root, target.AttachToTarget, target.AttachToTargetParams{TargetID: made.TargetID, Flatten: &flat})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return i.conn.Session(at.SessionID), nil
+	return i.conn.Session(at.SessionID), made.TargetID, nil
 }

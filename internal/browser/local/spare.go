@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -116,13 +117,13 @@ func (p *Provider) takeSpare(ctx context.Context, spec browser.Spec) *instance {
 func (i *instance) become(ctx context.Context, spec browser.Spec) error {
 	ctx, cancel := context.WithTimeout(ctx, spareWithin)
 	defer cancel()
-	if err := i.KeepUntil(ctx, spec.KeepUntil); err != nil {
-		return err
+	prepared := make(chan error, 1) // by the browser, while the holder answers
+	go func() { prepared <- browser.Prepare(ctx, i.conn, i.ref.Context, spec) }()
+	err := i.KeepUntil(ctx, spec.KeepUntil)
+	if err == nil {
+		err = i.SetPolicy(ctx, spec.Policy)
 	}
-	if err := i.SetPolicy(ctx, spec.Policy); err != nil {
-		return err
-	}
-	return browser.Prepare(ctx, i.conn, i.ref.Context, spec)
+	return errors.Join(err, <-prepared)
 }
 
 // renewSpares puts their ends off, with the lock held: one that is given away
