@@ -99,6 +99,10 @@ var (
 	every = map[string]int{"agent-browser-mcp-look": 2, "playwright-mcp": 2, "chrome-devtools-mcp": 2, "playwright-core": 4, "agent-browser": 4}
 )
 
+// sitsOut reports whether somebody who plays in one round of so many does not play
+// in this one. All take part in the first, which warms up.
+func sitsOut(every, round int) bool { return every > 1 && round > 0 && round%every != 1 }
+
 // A browser is not done when it says so: a page that has loaded is painted next, a
 // page that was clicked or filled answers, and whoever came right after would pay
 // for it. So there is a rest between turns, longer than all that takes and shorter
@@ -131,7 +135,7 @@ func measureAction(ctx context.Context, all []participant, a action, site string
 	for round := range turns(a.weight.rounds(rounds)) {
 		for _, i := range dice.Perm(len(players)) {
 			p := players[i]
-			if n := every[p.name()]; n > 1 && round > 0 && round%n != 1 {
+			if sitsOut(every[p.name()], round) {
 				continue
 			}
 			time.Sleep(pause)

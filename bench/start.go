@@ -33,7 +33,7 @@ func (b *bench) measureStart(ctx context.Context) error {
 			"tapin-first":   func() (time.Duration, error) { return tapinFirstStart(ctx, b.binary, url) },
 			"agent-browser": func() (time.Duration, error) { return agentBrowserColdStart(ctx, b.chromium, url) },
 		} {
-			if who == "agent-browser" && !b.peers || startEvery[who] > 0 && round%startEvery[who] != 1 {
+			if who == "agent-browser" && !b.peers || sitsOut(startEvery[who], round) {
 				continue
 			}
 			d, err := start()
@@ -104,7 +104,7 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 			took["floor"] = append(took["floor"], d)
 		}
 		for _, w := range ways {
-			if startEvery[w.who] > 0 && round%startEvery[w.who] != 1 {
+			if sitsOut(startEvery[w.who], round) {
 				continue
 			}
 			time.Sleep(browserGone)

@@ -29,7 +29,7 @@ func (t *Tab) free(ctx context.Context) {
 	if t.hasCrashed() {
 		return
 	}
-	if time.Since(time.UnixMicro(t.setUpAt.Load())) < freshFor {
+	if time.Since(time.UnixMicro(t.setUpAt.Load())) < freshFor { // it has answered all that it was set up with
 		_ = t.session.Send(ctx, consoleOn.Method, proto.Empty{})
 		return
 	}
