@@ -7,8 +7,11 @@ import (
 	"time"
 )
 
-// startWithin is for the cold starts, and again for the warm ones.
-const startWithin = 60 * time.Second
+// For how long rounds of starts begin. Most of a warm one is waiting.
+const (
+	coldWithin = 60 * time.Second
+	warmWithin = 90 * time.Second
+)
 
 // startEvery is that somebody starts in one round of so many: what is in no target,
 // or far from it.
@@ -26,7 +29,7 @@ func (b *bench) measureStart(ctx context.Context) error {
 	}
 	defer func() { _ = os.RemoveAll(used) }()
 	took := map[string][]time.Duration{}
-	for round := range turns(2*b.rounds, startWithin) {
+	for round := range turns(2*b.rounds, coldWithin) {
 		for who, start := range map[string]func() (time.Duration, error){
 			"floor":         func() (time.Duration, error) { return floorColdStart(ctx, b.chromium, url) },
 			"tapin":         func() (time.Duration, error) { return tapinColdStart(ctx, used, b.binary, url) },
@@ -94,7 +97,7 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 		defer w.stop()
 	}
 	took := map[string][]time.Duration{}
-	for round := range turns(b.rounds, startWithin) {
+	for round := range turns(b.rounds, warmWithin) {
 		time.Sleep(spareReady)
 		d, err := floorNewContext(bare, url)
 		if err != nil {
@@ -103,11 +106,12 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 		if round > 0 {
 			took["floor"] = append(took["floor"], d)
 		}
+		var begun []*way
 		for _, w := range ways {
 			if sitsOut(startEvery[w.who], round) {
 				continue
 			}
-			time.Sleep(browserGone)
+			time.Sleep(rest)
 			began := time.Now()
 			if err := firstPicture(ctx, w.sidecar, url); err != nil {
 				return fmt.Errorf("warm session: %s: %w", w.who, err)
@@ -115,6 +119,9 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 			if round > 0 {
 				took[w.who] = append(took[w.who], time.Since(began))
 			}
+			begun = append(begun, w)
+		}
+		for _, w := range begun {
 			if _, err := w.post(ctx, "/session/stop", map[string]any{}); err != nil {
 				return err
 			}
@@ -133,9 +140,8 @@ type way struct {
 	who, set string
 }
 
-// Nobody is measured while somebody else's browser is started ahead, or goes.
-// Agents take longer between sessions.
-const (
-	spareReady  = 4 * time.Second
-	browserGone = 500 * time.Millisecond
-)
+// spareReady is what everybody gets to end one browser and start the next ahead.
+// Sessions go on until all of a round have begun, and whoever starts a browser in the
+// place of one that was taken comes last: nobody is measured while somebody else's
+// comes or goes.
+const spareReady = 4 * time.Second
