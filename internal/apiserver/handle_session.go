@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"tapin/internal/api"
@@ -26,8 +27,15 @@ func (s *Server) session(c *call) (Session, error) {
 func (s *Server) start(c *call, req *api.StartRequest) (*api.StartAnswer, error) {
 	answer, o, looked := &api.StartAnswer{}, startOptions(req), false
 	if req.Wanted() {
-		o.Meanwhile = func(_ context.Context, started *session.Session) {
+		o.Meanwhile = func(_ context.Context, started *session.Session, recorded func() bool) {
+			var linked sync.WaitGroup
+			linked.Go(func() {
+				if recorded() { // nobody hears of a link to what is not there
+					answer.LiveViewURL = s.liveView(c.r.Context(), started.ID())
+				}
+			})
 			s.look(c, started, &answer.Page)
+			linked.Wait()
 			looked = true
 		}
 	}
@@ -36,10 +44,10 @@ func (s *Server) start(c *call, req *api.StartRequest) (*api.StartAnswer, error)
 		return nil, err
 	}
 	answer.SessionInfo = sessionInfo(started.Info())
-	answer.LiveViewURL = s.liveView(c.r.Context(), answer.SessionID)
 	if looked {
 		return answer, nil
 	}
+	answer.LiveViewURL = s.liveView(c.r.Context(), answer.SessionID)
 	if req.Wanted() { // somebody else's request has started it
 		s.look(c, started, &answer.Page)
 	} else if now, err := started.Status(c.r.Context()); err == nil {

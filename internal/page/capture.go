@@ -44,7 +44,7 @@ func (t *Tab) Screenshot(ctx context.Context, o ShotOptions) (Image, error) {
 		ctx, cancel = context.WithTimeout(ctx, captureWithin)
 		defer cancel()
 	}
-	o.MaskSecrets = o.MaskSecrets || t.tabs.hidden.given()
+	o.MaskSecrets = o.MaskSecrets || t.tabs.hidden().given()
 	shot := Image{}
 	err = t.unlessDialog(ctx, func(ctx context.Context) error {
 		if err := t.frameShot(ctx, o, &params); err != nil {
@@ -93,7 +93,7 @@ func (t *Tab) address(ctx context.Context) (url, title string, err error) {
 		return "", "", err
 	}
 	if i := history.CurrentIndex; i >= 0 && i < int64(len(history.Entries)) {
-		url, title = t.tabs.hidden.conceal(history.Entries[i].URL), t.tabs.hidden.conceal(history.Entries[i].Title)
+		url, title = t.tabs.hidden().conceal(history.Entries[i].URL), t.tabs.hidden().conceal(history.Entries[i].Title)
 	}
 	return url, title, nil
 }

@@ -46,7 +46,7 @@ func (t *Tab) entrust(ctx context.Context, f field, want Field) error {
 		}
 	}
 	if want.Hidden {
-		t.tabs.hidden.add(want.Value)
+		t.tabs.hidden().add(want.Value)
 	}
 	var done struct {
 		Elsewhere bool   `json:"elsewhere"`

@@ -49,7 +49,7 @@ func (t *Tab) Extract(ctx context.Context, o ExtractOptions) (Extract, error) {
 		return Extract{}, fault.New(fault.InvalidRequest, extractOp, "%d characters are too few; %d is the least", o.Most, leastChars)
 	}
 	for _, s := range in.all {
-		if err := t.tabs.hidden.allow(extractOp, Locator{CSS: s.CSS + bracketed(s.Attr), XPath: s.XPath}); err != nil {
+		if err := t.tabs.hidden().allow(extractOp, Locator{CSS: s.CSS + bracketed(s.Attr), XPath: s.XPath}); err != nil {
 			return Extract{}, err
 		}
 	}
@@ -69,7 +69,7 @@ func (t *Tab) Extract(ctx context.Context, o ExtractOptions) (Extract, error) {
 			return err
 		}
 		out.URL, out.Title, out.Status = x.here.URL, x.here.Title, x.here.Status
-		out.conceal(t.tabs.hidden)
+		out.conceal(t.tabs.hidden())
 		return nil
 	})
 	if err != nil {

@@ -265,7 +265,7 @@ func (t *Tab) called(ctx context.Context, ref string) string {
 	if err == nil {
 		err = t.call(ctx, f, "called", map[string]int{"id": id}, &it)
 	}
-	switch says := t.tabs.hidden.conceal(it.Says); {
+	switch says := t.tabs.hidden().conceal(it.Says); {
 	case err != nil || it.Is == "":
 		return "the element that the agent tried"
 	case says == "":

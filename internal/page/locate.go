@@ -115,7 +115,7 @@ func (t *Tab) search(ctx context.Context, h hunt) (found, error) {
 	if err := h.locator.check(h.op); err != nil {
 		return found{}, err
 	}
-	if err := t.tabs.hidden.allow(h.op, h.locator); err != nil {
+	if err := t.tabs.hidden().allow(h.op, h.locator); err != nil {
 		return found{}, err
 	}
 	if h.within <= 0 {

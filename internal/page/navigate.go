@@ -262,5 +262,5 @@ type here struct {
 
 // navigation is that, as anybody may know it.
 func (t *Tab) navigation(at here) Navigation {
-	return Navigation{URL: t.tabs.hidden.conceal(at.URL), Title: t.tabs.hidden.conceal(at.Title), Status: at.Status}
+	return Navigation{URL: t.tabs.hidden().conceal(at.URL), Title: t.tabs.hidden().conceal(at.Title), Status: at.Status}
 }

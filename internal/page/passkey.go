@@ -65,7 +65,9 @@ func (t *Tabs) countPasskeys(ctx context.Context) {
 		for {
 			select {
 			case <-tick.C:
-				t.lookForPasskeys(ctx)
+				if front := t.front(); front != nil && !front.untouched() {
+					t.lookForPasskeys(ctx)
+				}
 			case <-t.root.Conn().Done():
 				return
 			case <-ctx.Done():

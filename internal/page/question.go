@@ -137,8 +137,8 @@ func (t *Tab) ask(q Question) {
 // tell passes a surprise on; the listener must be quick.
 func (t *Tabs) tell(s Surprise) {
 	t.changes.tell()
-	if t.onSurprise != nil {
-		t.onSurprise(s)
+	if tell := t.owner.Load().onSurprise; tell != nil {
+		tell(s)
 	}
 }
 

@@ -119,7 +119,7 @@ func (t *Tab) snapshot(ctx context.Context, o SnapshotOptions, told *outlined) (
 		if err != nil {
 			return err
 		}
-		conceal := t.tabs.hidden.conceal
+		conceal := t.tabs.hidden().conceal
 		for i := range lines {
 			lines[i].Text = conceal(lines[i].Text)
 		}

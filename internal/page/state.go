@@ -31,12 +31,8 @@ type stateDesk struct {
 	faultAt   func(step string) error // nil but in tests
 }
 
-func (d *stateDesk) open(opts *Options) {
+func (d *stateDesk) open() {
 	d.turn, d.helperURL = make(chan struct{}, 1), "about:blank#"+rand.Text()
-	for _, origin := range opts.Origins {
-		d.origins.note(origin)
-	}
-	d.origins.onNew = opts.OnOrigin
 }
 
 // take lets one at a time read or write state.

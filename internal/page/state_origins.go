@@ -36,10 +36,21 @@ func (o *origins) note(address string) {
 		o.list = slices.Delete(o.list, 0, 1)
 	}
 	o.list = append(o.list, origin)
+	onNew := o.onNew
 	o.mu.Unlock()
-	if at < 0 && o.onNew != nil {
-		o.onNew(origin)
+	if at < 0 && onNew != nil {
+		onNew(origin)
 	}
+}
+
+// know takes in what others have seen, and who is to hear of new ones.
+func (o *origins) know(seen []string, onNew func(string)) {
+	for _, origin := range seen {
+		o.note(origin)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.onNew = onNew
 }
 
 func (o *origins) seen() []string {

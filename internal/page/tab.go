@@ -34,9 +34,8 @@ type Tab struct {
 
 	questions questions
 	echoes    echoes
-	composing atomic.Bool  // a person's input method has shown text that is not final
-	reads     atomic.Bool  // its documents come with the engine's eyes
-	setUpAt   atomic.Int64 // when it had been set up, in microseconds
+	composing atomic.Bool // a person's input method has shown text that is not final
+	reads     atomic.Bool // its documents come with the engine's eyes
 
 	settingUp chan struct{} // holds one token: who sets the tab up
 	isSetUp   bool          // belongs to the holder of the token
@@ -80,7 +79,7 @@ func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 			_ = s.Send(tabs.ctx, cdppage.HandleJavaScriptDialog.Method, cdppage.HandleJavaScriptDialogParams{Accept: leave})
 			return
 		}
-		d := &Dialog{Kind: string(e.Type), Message: tabs.hidden.conceal(e.Message), Default: tabs.hidden.conceal(e.DefaultPrompt), Origin: originOf(e.URL)}
+		d := &Dialog{Kind: string(e.Type), Message: tabs.hidden().conceal(e.Message), Default: tabs.hidden().conceal(e.DefaultPrompt), Origin: originOf(e.URL)}
 		t.mu.Lock()
 		d.Turn = t.turns[AskDialog] + 1 // as ask counts
 		t.dialog = d
@@ -166,7 +165,6 @@ func (t *Tab) usable(ctx context.Context) error {
 	}
 	if err == nil {
 		t.isSetUp = true
-		t.setUpAt.Store(time.Now().UnixMicro())
 		t.declinePasskeys(ctx)
 		if !t.tabs.unattended {
 			t.tabs.watch(t.watchRefusals)
@@ -217,7 +215,15 @@ func (t *Tab) ID() string { return string(t.id) }
 func (t *Tab) Address() (url, title string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.tabs.hidden.conceal(t.url), t.tabs.hidden.conceal(t.title)
+	return t.tabs.hidden().conceal(t.url), t.tabs.hidden().conceal(t.title)
+}
+
+// untouched reports whether no page has been in the tab since it was opened, by
+// nobody's page.
+func (t *Tab) untouched() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.opener == "" && t.url == "about:blank" && t.shown == ""
 }
 
 func (t *Tab) rename(info *target.Info) {

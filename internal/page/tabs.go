@@ -80,16 +80,15 @@ type Tabs struct {
 	onBlock    func(egress.Block)
 	off        []func() // what stops listening to the browser
 
-	guard      guardNews
-	downloads  downloads
-	passkeys   passkeys
-	hidden     *Hidden
-	logins     knownLogins
-	onSurprise func(Surprise)
-	state      stateDesk
-	changes    news         // of what Glances tell
-	refreshed  atomic.Int64 // when the browser was last asked beside an action
-	moved      atomic.Int64 // when a page last went elsewhere, or a tab came
+	guard     guardNews
+	downloads downloads
+	passkeys  passkeys
+	owner     atomic.Pointer[owner]
+	logins    knownLogins
+	state     stateDesk
+	changes   news         // of what Glances tell
+	refreshed atomic.Int64 // when the browser was last asked beside an action
+	moved     atomic.Int64 // when a page last went elsewhere, or a tab came
 
 	mu      sync.Mutex
 	stack   []*Tab              // the last one is in front
@@ -108,17 +107,15 @@ func Open(ctx context.Context, inst browser.Instance, opts *Options) (*Tabs, err
 	}
 	t := &Tabs{
 		inst: inst, root: inst.Conn().Root(), look: opts.Look.orDefaults(), past: opts.Recipes, log: opts.Logger,
-		onSurprise: opts.OnSurprise, hidden: opts.Hidden, decided: map[permission]bool{},
-	}
-	if t.hidden == nil {
-		t.hidden = NewHidden(false)
+		decided: map[permission]bool{},
 	}
 	t.unattended, t.judge, t.onBlock = opts.Unattended, opts.Judge, opts.OnBlock
 	if r, ok := inst.(browser.Roommate); ok {
 		lane := r.Lane()
 		t.lane, t.called = &lane, r.Agent()
 	}
-	t.state.open(opts)
+	t.state.open()
+	t.belong(opts)
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}

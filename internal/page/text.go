@@ -37,7 +37,7 @@ func (t *Tab) Text(ctx context.Context, limit int) (text string, truncated bool,
 	if err != nil {
 		return "", false, err
 	}
-	text, cut := clip(t.tabs.hidden.conceal(text), limit)
+	text, cut := clip(t.tabs.hidden().conceal(text), limit)
 	return text, truncated || cut, nil
 }
 

@@ -52,7 +52,7 @@ func (t *Tab) WaitFor(ctx context.Context, o WaitOptions) error {
 	if l == nil {
 		return nil
 	}
-	if err := t.tabs.hidden.allow(op, *l); err != nil {
+	if err := t.tabs.hidden().allow(op, *l); err != nil {
 		return err
 	}
 	if o.State == "hidden" {

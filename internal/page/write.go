@@ -29,7 +29,7 @@ func (t *Tab) putAtOnce(ctx context.Context, f field, want Field) (done bool, er
 	l := want.Locator
 	main, ok := t.frames.get(t.frames.main)
 	if !ok || !t.frames.alone(main) || want.Only != "" || l.X != nil || l.Ref != "" || !wholly(want.Value) ||
-		l.check("fill") != nil || t.tabs.hidden.allow("fill", l) != nil {
+		l.check("fill") != nil || t.tabs.hidden().allow("fill", l) != nil {
 		return false, nil
 	}
 	f.frame = main

@@ -70,3 +70,10 @@ func (h *Host) ReviveHalf(ctx context.Context, fatal func(...any), id string) {
 		fatal("it was made whole")
 	}
 }
+
+// OpenedAhead is how many browsers that are nobody's have their tabs taken.
+func (h *Host) OpenedAhead() int {
+	h.ahead.mu.Lock()
+	defer h.ahead.mu.Unlock()
+	return len(h.ahead.tabs)
+}

@@ -82,6 +82,7 @@ type Host struct {
 	news   chan event.Event // surprises that wait to be told
 	places chan place       // that wait to be written down
 	begun  begun            // whose the downloads are
+	ahead  ahead            // tabs of browsers that nobody has asked for yet
 	life   context.Context  //nolint:containedctx // the host's own life, which bounds starts and reconnects
 	stop   context.CancelFunc
 	starts sync.WaitGroup // those under way, and the one who tells news

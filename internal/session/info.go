@@ -22,7 +22,8 @@ type StartOptions struct {
 	Record      bool // have the provider record it
 	// Meanwhile is run with the page open, while the session goes on record. It
 	// may look, and must not act: should the record fail, nothing was started.
-	Meanwhile func(context.Context, *Session)
+	// recorded waits until that is known, and reports whether it is on record.
+	Meanwhile func(ctx context.Context, s *Session, recorded func() bool)
 }
 
 // Viewport is the size of the page in CSS pixels.

@@ -135,6 +135,14 @@ func (h *Host) viewing(rec *record, recipes page.Recipes) *page.Options {
 
 // open takes the tabs of a browser.
 func (h *Host) open(ctx context.Context, inst browser.Instance, options *page.Options) (view, error) {
+	if tabs := h.ahead.take(inst); tabs != nil {
+		v := view{inst, tabs}
+		if err := tabs.Belong(ctx, options); err != nil {
+			v.close()
+			return view{}, err
+		}
+		return v, nil
+	}
 	tabs, err := page.Open(ctx, inst, options)
 	if err != nil {
 		_ = inst.Release()
@@ -144,15 +152,17 @@ func (h *Host) open(ctx context.Context, inst browser.Instance, options *page.Op
 }
 
 // admit puts a started session on record as active and begins to watch over it.
-func (h *Host) admit(ctx context.Context, s *Session, meanwhile func(context.Context, *Session)) error {
-	written := make(chan error, 1)
+func (h *Host) admit(ctx context.Context, s *Session, meanwhile func(context.Context, *Session, func() bool)) error {
+	var err error
+	written := make(chan struct{})
 	go func() {
-		written <- h.records.change(ctx, s.rec, "session.started", func(r *record) { r.State = stateActive })
+		defer close(written)
+		err = h.records.change(ctx, s.rec, "session.started", func(r *record) { r.State = stateActive })
 	}()
 	if meanwhile != nil {
-		meanwhile(ctx, s)
+		meanwhile(ctx, s, func() bool { <-written; return err == nil })
 	}
-	if err := <-written; err != nil {
+	if <-written; err != nil {
 		s.abandon()
 		return err
 	}

@@ -69,7 +69,7 @@ func (p *providers) warmUp() {
 
 // keepSpares keeps browsers ready for the sessions to come, as many as may be
 // there at a time. Nobody wants a window to open when a session has ended.
-func (p *providers) keepSpares(ctx context.Context, guard egress.Policy) {
+func (p *providers) keepSpares(ctx context.Context, guard egress.Policy, open func(context.Context, browser.Instance) error) {
 	if p.config.Provider != config.ProviderLocal {
 		return
 	}
@@ -77,5 +77,5 @@ func (p *providers) keepSpares(ctx context.Context, guard egress.Policy) {
 	if !p.config.Browser.Headful {
 		stock.Follow = p.config.Pool.Follow.Std()
 	}
-	p.local.KeepSpares(ctx, stock, browser.Spec{Policy: guard})
+	p.local.KeepSpares(ctx, stock, browser.Spec{Policy: guard}, open)
 }

@@ -39,8 +39,9 @@ type spares struct {
 	news   chan struct{} // told when one more may be wanted; nil while none are kept
 }
 
-// KeepSpares keeps browsers ready until ctx ends; then they end too.
-func (p *Provider) KeepSpares(ctx context.Context, stock Stock, spec browser.Spec) {
+// KeepSpares keeps browsers ready until ctx ends; then they end too. What there is
+// to do in each before anybody asks for it, open does; nil means nothing.
+func (p *Provider) KeepSpares(ctx context.Context, stock Stock, spec browser.Spec, open func(context.Context, browser.Instance) error) {
 	if stock == (Stock{}) {
 		return
 	}
@@ -64,6 +65,11 @@ func (p *Provider) KeepSpares(ctx context.Context, stock Stock, spec browser.Spe
 				continue
 			}
 			made, err := p.spare(ctx, spec)
+			if err == nil && open != nil {
+				if err = open(ctx, made); err != nil {
+					_ = made.End(context.WithoutCancel(ctx))
+				}
+			}
 			switch {
 			case err == nil:
 				p.spares.put(made)

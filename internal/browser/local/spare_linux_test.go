@@ -19,7 +19,7 @@ func TestASpareBrowserIsTheOneThatIsWantedAndUsedOnce(t *testing.T) {
 	p := local.New(run, 1, nil)
 	life, end := context.WithCancel(ctx)
 	ended := make(chan struct{})
-	go func() { defer close(ended); p.KeepSpares(life, local.Stock{Always: 1}, browser.Spec{}) }()
+	go func() { defer close(ended); p.KeepSpares(life, local.Stock{Always: 1}, browser.Spec{}, nil) }()
 	t.Cleanup(func() { end(); <-ended })
 	spare := func(not string) (id string) {
 		t.Helper()
@@ -85,7 +85,10 @@ func TestAPlaceIsKeptForWhoComesAfter(t *testing.T) {
 	p := local.New(run, 1, nil)
 	life, end := context.WithCancel(ctx)
 	ended := make(chan struct{})
-	go func() { defer close(ended); p.KeepSpares(life, local.Stock{Follow: 20 * time.Second}, browser.Spec{}) }()
+	go func() {
+		defer close(ended)
+		p.KeepSpares(life, local.Stock{Follow: 20 * time.Second}, browser.Spec{}, nil)
+	}()
 	t.Cleanup(func() { end(); <-ended })
 	alone := func(id string) (only string) {
 		t.Helper()
