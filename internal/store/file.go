@@ -28,6 +28,9 @@ func (h *Home) Write(name string, data []byte) error {
 // Create is Write for a file that must not exist yet; otherwise it fails with
 // fs.ErrExist. Of several that create the same name one succeeds.
 func (h *Home) Create(name string, data []byte) error {
+	if _, err := h.root.Lstat(name); err == nil { // nothing need be written to find that out
+		return fmt.Errorf("create %s: %w", name, fs.ErrExist)
+	}
 	// A link, unlike a rename, refuses to replace.
 	return h.put("create "+name, name, data, h.root.Link)
 }
