@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // usage is what processes have used, and hold.
@@ -109,4 +111,51 @@ func used(pids []int) usage {
 		}
 	}
 	return all
+}
+
+// What counts as quiet, and how long that is waited for: a part of what all
+// processors can do, for a while.
+const (
+	quietShare = 0.08
+	quietFor   = 500 * time.Millisecond
+	quietAfter = 8 * time.Second
+)
+
+// quiet waits until the machine is done with what was set off.
+func quiet(ctx context.Context) error {
+	for began := time.Now(); ; {
+		busy, all, err := processors()
+		if err != nil {
+			return err
+		}
+		select {
+		case <-time.After(quietFor):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		busyNow, allNow, err := processors()
+		if err != nil || busyNow-busy < quietShare*(allNow-all) || time.Since(began) > quietAfter {
+			return err
+		}
+	}
+}
+
+// processors is what they have done since the machine started, and could have, in ticks.
+func processors() (busy, all float64, err error) {
+	raw, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0, err
+	}
+	line, _, _ := strings.Cut(string(raw), "\n")
+	for i, field := range strings.Fields(line)[1:] {
+		ticks, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		all += ticks
+		if i != 3 && i != 4 { // idle, and waiting for the disk
+			busy += ticks
+		}
+	}
+	return busy, all, nil
 }

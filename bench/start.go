@@ -98,27 +98,28 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 	}
 	took := map[string][]time.Duration{}
 	for round := range turns(b.rounds, warmWithin) {
-		time.Sleep(spareReady)
-		d, err := floorNewContext(bare, url)
-		if err != nil {
-			return fmt.Errorf("new context: %w", err)
-		}
-		if round > 0 {
-			took["floor"] = append(took["floor"], d)
+		time.Sleep(spareBegins)
+		if err := quiet(ctx); err != nil {
+			return err
 		}
 		var begun []*way
 		for _, w := range ways {
 			if sitsOut(startEvery[w.who], round) {
 				continue
 			}
-			time.Sleep(rest)
+			bared, err := floorNewContext(bare, url) // it varies most, so it is measured beside each
+			if err != nil {
+				return fmt.Errorf("new context: %w", err)
+			}
+			time.Sleep(restAfterAct)
 			began := time.Now()
 			if err := firstPicture(ctx, w.sidecar, url); err != nil {
 				return fmt.Errorf("warm session: %s: %w", w.who, err)
 			}
 			if round > 0 {
-				took[w.who] = append(took[w.who], time.Since(began))
+				took["floor"], took[w.who] = append(took["floor"], bared), append(took[w.who], time.Since(began))
 			}
+			time.Sleep(restAfterAct)
 			begun = append(begun, w)
 		}
 		for _, w := range begun {
@@ -140,8 +141,8 @@ type way struct {
 	who, set string
 }
 
-// spareReady is what everybody gets to end one browser and start the next ahead.
+// spareBegins is when, after one browser has ended, the next is being started ahead.
 // Sessions go on until all of a round have begun, and whoever starts a browser in the
 // place of one that was taken comes last: nobody is measured while somebody else's
 // comes or goes.
-const spareReady = 4 * time.Second
+const spareBegins = 1500 * time.Millisecond

@@ -24,7 +24,7 @@ func stocked(t *testing.T, dir string, site *httptest.Server) *house {
 	t.Helper()
 	var provider *local.Provider
 	h := moveWith(t, dir, site, session.Options{}, keeper{"127.0.0.1"}, holderOver{way: func(p browser.Provider) browser.Provider {
-		provider = p.(*local.Provider) //nolint:errcheck,forcetypeassert // that is what move makes
+		provider = p.(*local.Provider) //nolint:forcetypeassert // that is what move makes
 		return p
 	}})
 	ctx, end := context.WithCancel(context.Background())
