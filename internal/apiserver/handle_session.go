@@ -217,6 +217,10 @@ func openDialog(ctx context.Context, at Session) *api.Dialog {
 	return nil
 }
 
+// decoded is room for pictures on their way out: they are the largest things that
+// come by, and would keep the collector busy.
+var decoded sync.Pool
+
 func (s *Server) screenshot(c *call, q *api.ScreenshotQuery) error {
 	o := page.ShotOptions{Format: page.Format(q.Format), Quality: q.Quality, FullPage: q.FullPage}
 	if of := (api.Target{Element: q.Element, Text: q.Text}); of.Given() {
@@ -240,7 +244,13 @@ func (s *Server) screenshot(c *call, q *api.ScreenshotQuery) error {
 	if err != nil {
 		return err
 	}
-	raw, err := base64.StdEncoding.DecodeString(picture.Base64)
+	room, _ := decoded.Get().(*[]byte)
+	if room == nil {
+		room = new([]byte)
+	}
+	defer decoded.Put(room)
+	raw, err := base64.StdEncoding.AppendDecode((*room)[:0], []byte(picture.Base64))
+	*room = raw
 	if err != nil {
 		return fault.New(fault.ProviderError, "", "the browser's picture is not base64")
 	}

@@ -58,7 +58,8 @@ func (s *Session) setTarget(info *target.Info) {
 // Ended is closed when the browser detaches the session.
 func (s *Session) Ended() <-chan struct{} { return s.ended }
 
-// Call sends a command and decodes its result into result, which may be nil.
+// Call sends a command and decodes its result into result, which may be nil. Into
+// a *jsonv2.Value it goes as it came.
 // It returns at once when the connection is lost, the target goes away or the
 // context ends while it waits for the answer, and never waits without a
 // deadline. Sending itself is bounded by the transport.
@@ -84,7 +85,11 @@ func (s *Session) begin(ctx context.Context, method string, params any) func(res
 			if a.err != nil {
 				return fmt.Errorf("%s: %w", method, a.err)
 			}
-			if result == nil {
+			switch into := result.(type) {
+			case nil:
+				return nil
+			case *jsonv2.Value:
+				*into = a.result
 				return nil
 			}
 			if jsonv2.Unmarshal(a.result, result, jsonv2.AllowInvalidUTF8(true)) != nil {

@@ -1,8 +1,14 @@
 package page
 
 import (
+	"bytes"
+	"encoding/base64"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	cdppage "github.com/chromedp/cdproto/page"
 )
 
 // Format is the encoding of a picture.
@@ -19,13 +25,38 @@ const (
 func (f Format) MIME() string { return "image/" + string(f) }
 
 // formatOf tells by its first bytes what a picture in base64 is.
-func formatOf(base64 string) (Format, bool) {
+func formatOf(encoded string) (Format, bool) {
 	for begin, format := range map[string]Format{"iVBORw0KGgo": PNG, "/9j/": JPEG, "UklGR": WebP} {
-		if strings.HasPrefix(base64, begin) {
+		if strings.HasPrefix(encoded, begin) {
 			return format, true
 		}
 	}
 	return "", false
+}
+
+// cutData takes base64 out of what begins with it, as a browser's pictures do. The
+// decoder would go through it letter by letter. What follows the text is the rest.
+func cutData(object []byte) (data, rest []byte, ok bool) {
+	data, ok = bytes.CutPrefix(object, []byte(`{"data":"`))
+	end := bytes.IndexByte(data, '"')
+	if !ok || end < 0 || bytes.IndexByte(data[:end], '\\') >= 0 {
+		return nil, nil, false
+	}
+	return data[:end], data[end+1:], true
+}
+
+// frameOf reads a frame of a cast.
+func frameOf(raw jsonv2.Value) (e cdppage.EventScreencastFrame, ok bool) {
+	data, rest, cut := cutData(raw)
+	if other, more := bytes.CutPrefix(rest, []byte(",")); cut && more {
+		picture, err := base64.StdEncoding.AppendDecode(nil, data)
+		if err != nil || jsonv2.Unmarshal(slices.Concat([]byte("{"), other), &e, jsonv2.AllowInvalidUTF8(true)) != nil {
+			return e, false
+		}
+		e.Data = picture
+		return e, true
+	}
+	return e, jsonv2.Unmarshal(raw, &e, jsonv2.AllowInvalidUTF8(true)) == nil
 }
 
 // ShotOptions say what to photograph and how. The zero value is the viewport as PNG.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/inspector"
 	cdppage "github.com/chromedp/cdproto/page"
@@ -107,7 +108,11 @@ func newTab(tabs *Tabs, info *target.Info, s *cdp.Session) *Tab {
 		defer t.mu.Unlock()
 		t.dialog = nil
 	})
-	cdp.Listen(s, cdppage.ScreencastFrame, func(e cdppage.EventScreencastFrame) { tabs.framed(t, e) })
+	s.On(cdppage.ScreencastFrame.Method, func(raw jsonv2.Value) {
+		if e, ok := frameOf(raw); ok {
+			tabs.framed(t, e)
+		}
+	})
 	t.listenForQuestions(s)
 	t.listenForOrigins(s)
 	tabs.listenForRequests(s)
