@@ -75,7 +75,7 @@ func (s *scene) move(ctx context.Context) error {
 	return resp.Body.Close()
 }
 
-const tapsWithin = 70 * time.Second // see turns
+const tapsWithin = 55 * time.Second // see turns
 
 // measureGlass is what a person sees on the phone: how soon, and how smoothly.
 func (b *bench) measureGlass(ctx context.Context) error {

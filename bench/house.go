@@ -92,7 +92,7 @@ func roleOf(pid int) string {
 	return strconv.Itoa(pid)
 }
 
-const killsWithin = 30 * time.Second // see turns
+const killsWithin = 20 * time.Second // see turns
 
 // measureKill is how long a phone sees nothing when the sidecar is killed. Each
 // round has a tapin of its own: a daemon whose sidecar dies again and again waits

@@ -42,9 +42,9 @@ const (
 func (w weight) rounds(usual int) (rounds int, within time.Duration) {
 	switch w {
 	case aside:
-		return (usual + 1) / 2, 10 * time.Second
+		return (usual + 2) / 3, 8 * time.Second
 	case narrow:
-		return 2 * usual, 60 * time.Second
+		return 2 * usual, 45 * time.Second
 	}
 	return usual, 30 * time.Second
 }
