@@ -18,7 +18,8 @@ const method = `Written by ` + "`make bench`" + `; do not edit. ` + "`go run ./b
 - **Turn by turn**: in each round everybody does the same once, in an order of the round's own and with a rest between, so that a noisy moment hits all alike. The first round
   warms up and is not counted; a slow machine plays fewer rounds, but at least half. Medians; p95 where it is named. Of actions
   the floor and tapin play two or three times in a round, peers that answer with the page or are slow every second round, those that are in no target every fourth. Rows that
-  come near to a target get twice the rounds, those that the target table does not name half of them.
+  come near to a target get twice the rounds, those that the target table does not name a third of them. Sessions are started when the machine has come to rest, and end
+  together.
 - **Nobody wins by doing nothing**: after the rounds of a click or a fill the page is asked whether all of it arrived.
 - Navigation waits for the load event everywhere. The floor's click presses where the element is and checks nothing; its text is ` + "`innerText`" + `; its outline ` + "`getFullAXTree`" + `;
   its screenshot a PNG with ` + "`optimizeForSpeed`" + `. Everybody's page, and so everybody's picture, is 1280×720.
