@@ -77,6 +77,7 @@ type Spec struct {
 	Record    bool   // the provider is to record it, where it can
 	Kept      string // the login that the provider itself keeps and that it begins with; empty means none
 	Persist   bool   // what it becomes is kept there again when it ends
+	Ahead     bool   // one that was started, and opened, before anybody asked will do
 }
 
 // Ref is what a record keeps to find a browser again. It holds no secret.

@@ -97,7 +97,7 @@ func (h *Host) create(ctx context.Context, provider browser.Provider, rec *recor
 	now := h.records.copy(rec)
 	spec := browser.Spec{
 		ID: now.Ref.ID, KeepUntil: now.Deadline.Add(grace), Policy: h.opts.Policy, Width: now.Look.Width, Height: now.Look.Height,
-		Record: now.Record, Kept: now.Kept, Persist: !now.NoSave,
+		Record: now.Record, Kept: now.Kept, Persist: !now.NoSave, Ahead: true,
 	}
 	if h.opts.Downloads != "" {
 		spec.Downloads = h.opts.Downloads + "/" + rec.ID

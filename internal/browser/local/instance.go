@@ -23,7 +23,7 @@ type instance struct {
 	client   *holder.Client
 	conn     *cdp.Conn
 	ref      browser.Ref
-	given    bool // somebody asked for it: it is not one of the spares
+	given    bool // to somebody who takes spares too: the next one will be wanted when it ends
 	unused   bool // it was not found again
 }
 

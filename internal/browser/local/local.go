@@ -92,14 +92,17 @@ func (p *Provider) Chromium() (Chromium, error) {
 
 // Create starts a browser and its holder, or takes one that was kept ready.
 func (p *Provider) Create(ctx context.Context, spec browser.Spec) (browser.Instance, error) {
-	inst := p.takeSpare(ctx, spec)
+	var inst *instance
+	if spec.Ahead {
+		inst = p.takeSpare(ctx, spec)
+	}
 	if inst == nil {
 		var err error
 		if inst, err = p.start(ctx, spec); err != nil {
 			return nil, err
 		}
 	}
-	inst.given, inst.unused = true, true
+	inst.given = spec.Ahead
 	return inst, nil
 }
 
@@ -110,6 +113,7 @@ func (p *Provider) start(ctx context.Context, spec browser.Spec) (*instance, err
 			WithHint("Leave browser.headful out, or start tapin where DISPLAY or WAYLAND_DISPLAY is set.")
 	}
 	return p.begin(ctx, spec, func(inst *instance) (err error) {
+		inst.unused = true
 		inst.ref.Context, err = browser.PrivateContext(ctx, inst.conn, spec)
 		return err
 	})

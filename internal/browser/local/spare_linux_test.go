@@ -37,8 +37,17 @@ func TestASpareBrowserIsTheOneThatIsWantedAndUsedOnce(t *testing.T) {
 	}
 	first := spare("")
 
+	// Who wants a browser of his own, and nothing that was done in it before, gets one.
+	own, err := p.Create(ctx, browser.Spec{ID: "chk_own-1", KeepUntil: time.Now().Add(time.Minute)})
+	if err != nil || own.Ref().ID != "chk_own-1" || p.Spares() != 1 {
+		t.Fatalf("%v, %v; %d are left", own, err, p.Spares())
+	}
+	if err := own.End(ctx); err != nil {
+		t.Fatal(err)
+	}
+
 	// Its own policy lets it nowhere; the one that is asked for does.
-	inst, err := p.Create(ctx, browser.Spec{ID: "ses_wanted-1", KeepUntil: time.Now().Add(time.Minute), Policy: browsertest.Policy(site)})
+	inst, err := p.Create(ctx, browser.Spec{ID: "ses_wanted-1", Ahead: true, KeepUntil: time.Now().Add(time.Minute), Policy: browsertest.Policy(site)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +72,7 @@ func TestASpareBrowserIsTheOneThatIsWantedAndUsedOnce(t *testing.T) {
 	if err := syscall.Kill(browsertest.BrowserOf(second), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	other, err := p.Create(ctx, browser.Spec{ID: "ses_wanted-2", KeepUntil: time.Now().Add(time.Minute)})
+	other, err := p.Create(ctx, browser.Spec{ID: "ses_wanted-2", Ahead: true, KeepUntil: time.Now().Add(time.Minute)})
 	if err != nil || other.Ref().ID == first || other.Ref().ID == second {
 		t.Fatalf("%v, %v", other, err)
 	}
@@ -92,7 +101,7 @@ func TestAPlaceIsKeptForWhoComesAfter(t *testing.T) {
 	t.Cleanup(func() { end(); <-ended })
 	alone := func(id string) (only string) {
 		t.Helper()
-		inst, err := p.Create(ctx, browser.Spec{ID: id, KeepUntil: time.Now().Add(time.Minute)})
+		inst, err := p.Create(ctx, browser.Spec{ID: id, Ahead: true, KeepUntil: time.Now().Add(time.Minute)})
 		if err != nil {
 			t.Fatal(err)
 		}
