@@ -56,10 +56,12 @@ var writes = map[string][]string{
 }
 
 // elsewhere are written between the rounds, when a home, a session or a run
-// begins: their own rooms let processes die there.
+// begins, or a session is gone before its login was ever saved: their own rooms let
+// processes die there.
 var elsewhere = []string{
 	"write schema", "create agent.token", "create owner.token", "create vault.key", "write vault.source", "create handoffs/fingerprint.key",
 	"create install.id", "write figures.json", "write sessions/open/ses*", "write links/lnk*.json", "append to task-runs/list/*.jsonl",
+	"remove contexts/bank.json",
 }
 
 // stepsOf are the steps that a change goes through.
