@@ -15,6 +15,8 @@ import (
 const (
 	// answerWithin is how long a page that is about to be left may keep us waiting.
 	answerWithin = 2 * time.Second
+	// freshFor is how long a tab counts as one that answers after it was set up.
+	freshFor = 50 * time.Millisecond
 	// closeWithin is how long a tab may take to go by itself.
 	closeWithin = 3 * time.Second
 )
@@ -27,7 +29,7 @@ func (t *Tab) free(ctx context.Context) {
 	if t.hasCrashed() {
 		return
 	}
-	if t.untouched() { // there is no script in it, and it has answered all that it was set up with
+	if time.Since(time.UnixMicro(t.setUpAt.Load())) < freshFor { // it has answered all that it was set up with
 		_ = t.session.Send(ctx, consoleOn.Method, proto.Empty{})
 		return
 	}

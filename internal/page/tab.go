@@ -35,8 +35,9 @@ type Tab struct {
 
 	questions questions
 	echoes    echoes
-	composing atomic.Bool // a person's input method has shown text that is not final
-	reads     atomic.Bool // its documents come with the engine's eyes
+	composing atomic.Bool  // a person's input method has shown text that is not final
+	reads     atomic.Bool  // its documents come with the engine's eyes
+	setUpAt   atomic.Int64 // when it had been set up, in microseconds
 
 	settingUp chan struct{} // holds one token: who sets the tab up
 	isSetUp   bool          // belongs to the holder of the token
@@ -170,6 +171,7 @@ func (t *Tab) usable(ctx context.Context) error {
 	}
 	if err == nil {
 		t.isSetUp = true
+		t.setUpAt.Store(time.Now().UnixMicro())
 		t.declinePasskeys(ctx)
 		if !t.tabs.unattended {
 			t.tabs.watch(t.watchRefusals)
