@@ -23,11 +23,20 @@ func (h *Host) OpenAhead(ctx context.Context, inst browser.Instance) error {
 	if err != nil {
 		return err
 	}
+	if !h.keepAhead(inst, tabs) {
+		tabs.Close()
+		return fault.New(fault.Busy, "open tabs ahead", "tapin is ending")
+	}
+	return nil
+}
+
+// keepAhead keeps tabs for as long as their browser and the host live; false means
+// that the host is ending.
+func (h *Host) keepAhead(inst browser.Instance, tabs *page.Tabs) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closing {
-		tabs.Close()
-		return fault.New(fault.Busy, "open tabs ahead", "tapin is ending")
+		return false
 	}
 	h.ahead.put(inst, tabs)
 	h.starts.Go(func() {
@@ -39,7 +48,7 @@ func (h *Host) OpenAhead(ctx context.Context, inst browser.Instance) error {
 			left.Close()
 		}
 	})
-	return nil
+	return true
 }
 
 func (a *ahead) put(inst browser.Instance, tabs *page.Tabs) {
