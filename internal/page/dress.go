@@ -7,22 +7,27 @@ import (
 	"slices"
 	"sync"
 
+	cdpbrowser "github.com/chromedp/cdproto/browser"
+	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 
 	"tapin/internal/cdp"
 )
 
+// clothes are what the pages show themselves as.
+type clothes struct {
+	look  Look
+	agent []cdp.Step // what a headless browser elsewhere needs to look like one
+}
+
 // Dress gives the tabs another look, before they are used: what was made ready
 // in advance serves whoever comes. Pages that are open keep what they have read.
 func (t *Tabs) Dress(ctx context.Context, look Look) error {
-	t.mu.Lock()
-	was := t.look
-	t.look = look.orDefaults()
-	t.mu.Unlock()
-	if t.look == was {
+	look = look.orDefaults()
+	if look == t.Look() {
 		return nil
 	}
-	if err := t.dress(ctx); err != nil {
+	if err := t.dress(ctx, look); err != nil {
 		return err
 	}
 	tabs := t.List()
@@ -46,6 +51,25 @@ func (t *Tabs) Dress(ctx context.Context, look Look) error {
 
 // garments are the steps that differ from look to look.
 func (t *Tabs) garments() []cdp.Step {
-	size := cdp.Step{Method: emulation.SetDeviceMetricsOverride.Method, Params: t.look.metrics()}
-	return append(append(slices.Clone(t.agent), size), t.look.place()...)
+	worn := t.worn.Load()
+	size := cdp.Step{Method: emulation.SetDeviceMetricsOverride.Method, Params: worn.look.metrics()}
+	return append(append(slices.Clone(worn.agent), size), worn.look.place()...)
+}
+
+// dress finds out what the browser must call itself. One of our own on a desk
+// does so rightly by itself.
+func (t *Tabs) dress(ctx context.Context, look Look) error {
+	worn := &clothes{look: look}
+	if !t.inst.Exclusive() || look.Mobile {
+		if t.called == "" {
+			version, err := proto.Call(ctx, t.root, cdpbrowser.GetVersion, proto.Empty{})
+			if err != nil {
+				return fmt.Errorf("ask the browser for its version: %w", err)
+			}
+			t.called = version.UserAgent
+		}
+		worn.agent = look.agent(t.called)
+	}
+	t.worn.Store(worn)
+	return nil
 }

@@ -41,11 +41,16 @@ type passkeys struct {
 	mu       sync.Mutex
 	counted  bool // there is a count to compare with
 	answered int64
+	acted    chan struct{} // told when something was done to a page
 }
 
-// passkeysEvery is how often the statistics are read while nobody asks for the
-// tabs anyway. It takes the browser a millisecond.
-const passkeysEvery = 2 * time.Second
+// The statistics are read so often while nobody asks for the tabs anyway, and so
+// long after something was done to a page. It takes the browser a millisecond, in
+// which it does nothing else: an action's own answer does not wait for it.
+const (
+	passkeysEvery = 2 * time.Second
+	passkeysAfter = 100 * time.Millisecond
+)
 
 // countPasskeys notes where the count stands, and looks after it from now on.
 func (t *Tabs) countPasskeys(ctx context.Context) {
@@ -60,14 +65,19 @@ func (t *Tabs) countPasskeys(ctx context.Context) {
 	t.passkeys.counted, t.passkeys.answered = true, n
 	t.passkeys.mu.Unlock()
 	t.watch(func(ctx context.Context) {
-		tick := time.NewTicker(passkeysEvery)
-		defer tick.Stop()
-		for {
+		next := time.NewTimer(passkeysEvery)
+		defer next.Stop()
+		for acted := t.passkeys.acted; ; {
 			select {
-			case <-tick.C:
+			case <-acted:
+				acted = nil // one that acts all the time does not put it off
+				next.Reset(passkeysAfter)
+			case <-next.C:
 				if front := t.front(); front != nil && !front.untouched() {
 					t.lookForPasskeys(ctx)
 				}
+				acted = t.passkeys.acted
+				next.Reset(passkeysEvery)
 			case <-t.root.Conn().Done():
 				return
 			case <-ctx.Done():
@@ -75,6 +85,14 @@ func (t *Tabs) countPasskeys(ctx context.Context) {
 			}
 		}
 	})
+}
+
+// actedNow has the statistics read soon.
+func (p *passkeys) actedNow() {
+	select {
+	case p.acted <- struct{}{}:
+	default: // it is going to be
+	}
 }
 
 // lookForPasskeys tells of requests for a passkey since the last look. The

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	cdpbrowser "github.com/chromedp/cdproto/browser"
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/inspector"
 	cdppage "github.com/chromedp/cdproto/page"
@@ -65,10 +64,8 @@ type Recipes map[string][]cdp.Step
 type Tabs struct {
 	inst   browser.Instance
 	root   *cdp.Session
-	look   Look
 	past   Recipes
-	agent  []cdp.Step // what a headless browser elsewhere needs to look like one
-	called string     // what the browser calls itself; empty means not asked yet
+	called string // what the browser calls itself; empty means not asked yet
 	log    *slog.Logger
 	ctx    context.Context //nolint:containedctx // the lifetime of what this owner starts
 	stop   context.CancelFunc
@@ -84,6 +81,7 @@ type Tabs struct {
 	downloads downloads
 	passkeys  passkeys
 	owner     atomic.Pointer[owner]
+	worn      atomic.Pointer[clothes]
 	logins    knownLogins
 	state     stateDesk
 	changes   news         // of what Glances tell
@@ -106,8 +104,8 @@ func Open(ctx context.Context, inst browser.Instance, opts *Options) (*Tabs, err
 		opts = &Options{}
 	}
 	t := &Tabs{
-		inst: inst, root: inst.Conn().Root(), look: opts.Look.orDefaults(), past: opts.Recipes, log: opts.Logger,
-		decided: map[permission]bool{},
+		inst: inst, root: inst.Conn().Root(), past: opts.Recipes, log: opts.Logger,
+		decided: map[permission]bool{}, passkeys: passkeys{acted: make(chan struct{}, 1)},
 	}
 	t.unattended, t.judge, t.onBlock = opts.Unattended, opts.Judge, opts.OnBlock
 	if r, ok := inst.(browser.Roommate); ok {
@@ -116,6 +114,7 @@ func Open(ctx context.Context, inst browser.Instance, opts *Options) (*Tabs, err
 	}
 	t.state.open()
 	t.belong(opts)
+	t.worn.Store(&clothes{look: opts.Look.orDefaults()})
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
@@ -133,7 +132,7 @@ func Open(ctx context.Context, inst browser.Instance, opts *Options) (*Tabs, err
 // attaches us to every page, also popups, before their first script runs. In a
 // shared one we attach to our own only, and others never notice us.
 func (t *Tabs) begin(ctx context.Context) error {
-	if err := t.dress(ctx); err != nil {
+	if err := t.dress(ctx, t.Look()); err != nil {
 		return err
 	}
 	if t.lane != nil {
@@ -159,23 +158,6 @@ func (t *Tabs) begin(ctx context.Context) error {
 	return err
 }
 
-// dress finds out what the browser must call itself. One of our own on a desk
-// does so rightly by itself.
-func (t *Tabs) dress(ctx context.Context) error {
-	if t.inst.Exclusive() && !t.look.Mobile {
-		return nil
-	}
-	if t.called == "" {
-		version, err := proto.Call(ctx, t.root, cdpbrowser.GetVersion, proto.Empty{})
-		if err != nil {
-			return fmt.Errorf("ask the browser for its version: %w", err)
-		}
-		t.called = version.UserAgent
-	}
-	t.agent = t.look.agent(t.called)
-	return nil
-}
-
 // Refresh asks the browser itself what its tabs show now; no page needs to
 // answer for that, so it works under dialogs and with hung pages too.
 func (t *Tabs) Refresh(ctx context.Context) error {
@@ -191,23 +173,24 @@ func (t *Tabs) Refresh(ctx context.Context) error {
 const justNow = 15 * time.Millisecond
 
 // refreshBeside refreshes while fn asks the page; whoever asks right after it has
-// the answer.
+// the answer. A passkey that an action made a page ask for is noticed later than that.
 func (t *Tabs) refreshBeside(ctx context.Context, fn func() error) error {
 	began := time.Now()
 	var asked sync.WaitGroup
 	asked.Go(func() {
-		if t.refresh(ctx) == nil {
+		if t.readAddresses(ctx) == nil {
 			t.refreshed.Store(began.UnixMicro())
 		}
 	})
+	defer t.passkeys.actedNow()
 	defer asked.Wait()
 	return fn()
 }
 
 // refreshedBy notes what a document has said of itself with its answer, instead of
-// asking the browser: where it is was told before. A passkey that it asks for now is
-// declined later than that.
+// asking the browser: where it is was told before.
 func (t *Tabs) refreshedBy(tab *Tab, title string) {
+	t.passkeys.actedNow()
 	t.entitle(tab, title)
 	t.refreshed.Store(time.Now().UnixMicro())
 }
@@ -279,7 +262,7 @@ func (t *Tabs) Pick(ctx context.Context, id string) (*Tab, error) {
 }
 
 // Look is what the browser shows itself as.
-func (t *Tabs) Look() Look { return t.look }
+func (t *Tabs) Look() Look { return t.worn.Load().look }
 
 func (t *Tabs) front() *Tab {
 	t.mu.Lock()
@@ -334,7 +317,8 @@ func (t *Tabs) steps(id string) []cdp.Step {
 		}
 		return append(slices.Clone(known), goOn())
 	}
-	return slices.Concat(t.agent, t.judging(), t.look.steps())
+	worn := t.worn.Load()
+	return slices.Concat(worn.agent, t.judging(), worn.look.steps())
 }
 
 // childSteps are for frames and workers: what they are seen as, as their page
@@ -342,15 +326,16 @@ func (t *Tabs) steps(id string) []cdp.Step {
 // another name only, which is worse than its own.
 func (t *Tabs) childSteps(kind string) []cdp.Step {
 	var steps []cdp.Step
+	worn := t.worn.Load()
 	if kind != "service_worker" {
-		steps = slices.Clone(t.agent)
+		steps = slices.Clone(worn.agent)
 	}
 	if kind == "iframe" {
 		steps = append(steps,
 			cdp.Step{Method: cdppage.Enable.Method, Params: cdppage.EnableParams{}},
 			cdp.Step{Method: inspector.Enable.Method, Params: struct{}{}},
 			install(), catchChoosers(), autoAttach())
-		steps = append(steps, t.look.place()...)
+		steps = append(steps, worn.look.place()...)
 		steps = append(steps, t.judging()...)
 	}
 	return append(steps, goOn())
