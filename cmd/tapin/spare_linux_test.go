@@ -3,40 +3,46 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
+// spares are the browsers that were started before anybody asked, whosever they are now.
+func (w *world) spares() []string {
+	w.t.Helper()
+	all, err := filepath.Glob(filepath.Join(w.home, "run", "spare_*"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}
+
+// fromStock starts a session as soon as a browser is being started for it, and
+// tells which one it was given.
+func (w *world) fromStock() (session, spare string) {
+	w.t.Helper()
+	w.within(time.Minute, "a spare browser", func() bool { return len(w.spares()) > 0 })
+	session = w.must("agent", "POST", "/session/start", map[string]any{"url": w.site.URL + "/login?round=1", "screenshot": false}).text("session_id")
+	record, err := os.ReadFile(filepath.Join(w.home, "sessions", session+".json"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	spares := w.spares()
+	its := slices.IndexFunc(spares, func(dir string) bool { return strings.Contains(string(record), filepath.Base(dir)) })
+	if its < 0 {
+		w.t.Fatalf("the session has none of %v", spares)
+	}
+	return session, spares[its]
+}
+
 func TestASessionFromThePoolOutlivesASidecarAsAnyOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "pool.warm=1", "browser_tools.enabled=false")
 	w.up()
-	spares := func() (found []string) {
-		all, err := filepath.Glob(filepath.Join(w.home, "run", "spare_*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return all
-	}
-	var session, mine string
-	w.within(time.Minute, "a session from the pool", func() bool {
-		w.within(time.Minute, "a spare browser", func() bool { return len(spares()) > 0 && len(w.pids("browser")) > 0 })
-		session = w.must("agent", "POST", "/session/start", map[string]any{"url": w.site.URL + "/login?round=1", "screenshot": false}).text("session_id")
-		record, err := os.ReadFile(filepath.Join(w.home, "sessions", session+".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, dir := range spares() {
-			if strings.Contains(string(record), filepath.Base(dir)) {
-				mine = dir
-				return true
-			}
-		}
-		w.must("agent", "POST", "/session/stop", nil) // it was not ready yet
-		return false
-	})
-	w.within(time.Minute, "the next spare browser", func() bool { return len(spares()) == 2 })
+	session, mine := w.fromStock()
+	w.within(time.Minute, "the next spare browser", func() bool { return len(w.spares()) == 2 })
 	before := w.pids("sidecar")
 	w.kill(before...)
 	w.serving(before...)
@@ -45,7 +51,7 @@ func TestASessionFromThePoolOutlivesASidecarAsAnyOther(t *testing.T) {
 		t.Errorf("after the kill: %v", got.body)
 	}
 	w.within(time.Minute, "a spare browser of the new sidecar's own", func() bool {
-		now := spares()
+		now := w.spares()
 		return len(now) == 2 && (now[0] == mine) != (now[1] == mine)
 	})
 	w.must("agent", "POST", "/session/reload", map[string]any{"screenshot": false})
@@ -55,5 +61,23 @@ func TestASessionFromThePoolOutlivesASidecarAsAnyOther(t *testing.T) {
 	if out, err := w.tapin("down"); err != nil {
 		t.Fatalf("down: %v\n%s", err, out)
 	}
-	w.within(10*time.Second, "the end of everything", func() bool { return len(spares())+len(w.pids("browser"))+len(w.holders()) == 0 })
+	w.within(10*time.Second, "the end of everything", func() bool { return len(w.spares())+len(w.pids("browser"))+len(w.holders()) == 0 })
+}
+
+func TestTheFirstSessionFindsABrowserAndNoSecondOneIsStarted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "browser_tools.enabled=false")
+	w.up()
+	session, mine := w.fromStock()
+	before := w.pids("sidecar")
+	w.kill(before...)
+	w.serving(before...)
+	for began := time.Now(); time.Since(began) < 3*time.Second; time.Sleep(100 * time.Millisecond) {
+		if now := w.spares(); len(now) != 1 || now[0] != mine {
+			t.Fatalf("beside a session that goes on: %v", now)
+		}
+	}
+	if got := w.must("agent", "GET", "/session/status", nil); got.text("session_id") != session {
+		t.Errorf("after the kill: %v", got.body)
+	}
 }

@@ -139,7 +139,7 @@ type OnResume struct {
 type Pool struct {
 	// How many blank browsers are kept started, for a faster first page.
 	Warm int `yaml:"warm"`
-	// How long one is kept in the place of a session that has ended, for a faster next one; 0 means not at all.
+	// How long one is kept for the next session, once tapin has started or a session has ended; 0 means not at all.
 	Follow Duration `yaml:"follow"`
 }
 

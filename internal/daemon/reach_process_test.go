@@ -41,7 +41,7 @@ func tunnelSidecar(path string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	cfg, _, err := config.Load(config.Inputs{Set: []string{"listen.control=127.0.0.1:0", "listen.public=127.0.0.1:0", "tunnel=cloudflared"}})
+	cfg, _, err := config.Load(config.Inputs{Set: []string{"pool.follow=0", "listen.control=127.0.0.1:0", "listen.public=127.0.0.1:0", "tunnel=cloudflared"}})
 	if err != nil {
 		return 1
 	}

@@ -33,7 +33,7 @@ func realSidecar(path string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	cfg, _, err := config.Load(config.Inputs{Set: []string{"listen.control=127.0.0.1:0"}})
+	cfg, _, err := config.Load(config.Inputs{Set: []string{"listen.control=127.0.0.1:0", "pool.follow=0"}}) // there is no holder here
 	if err != nil {
 		return 1
 	}

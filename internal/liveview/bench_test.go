@@ -90,15 +90,18 @@ func BenchmarkTapToPicture(b *testing.B) {
 			p.until("the changed picture", func() bool { return len(p.frames) > before })
 			ours = append(ours, p.seen()[before].at.Sub(began))
 		}
+		// What either does after its turn is in the way of whose turn is next: our page
+		// comes to rest, and its sharp still is taken.
+		ourTurn := turn{own, 500 * time.Millisecond}
+		rawTurn := turn{floor, 250 * time.Millisecond}
 		for i := range b.N {
-			// What either does after its turn is in the way of the other's.
-			turns := []func(){floor, own}
+			turns := []turn{rawTurn, ourTurn}
 			if i%2 == 1 {
 				slices.Reverse(turns)
 			}
-			for _, turn := range turns {
-				time.Sleep(500 * time.Millisecond) // our page rests meanwhile, and its sharp still is taken
-				turn()
+			for _, t := range turns {
+				t.take()
+				time.Sleep(t.rest)
 			}
 		}
 	})
@@ -114,6 +117,12 @@ func BenchmarkTapToPicture(b *testing.B) {
 		b.ReportMetric(at(raw), "raw-ms-"+name)
 		b.ReportMetric(at(ours)/at(raw), "ratio-"+name)
 	}
+}
+
+// turn is what one does in a round, and how long it is left alone afterwards.
+type turn struct {
+	take func()
+	rest time.Duration
 }
 
 // BenchmarkTapAmongViewers measures the time from a tap to the changed picture

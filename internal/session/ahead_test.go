@@ -19,22 +19,24 @@ import (
 	"tapin/internal/session"
 )
 
-// stocked is a host in whose place browsers are kept ready, until the test is over.
-func stocked(t *testing.T, dir string, site *httptest.Server) *house {
+// stocked is a host in whose place browsers are kept ready, until end or the end of
+// the test.
+func stocked(t *testing.T, dir string, site *httptest.Server) (h *house, end func()) {
 	t.Helper()
 	var provider *local.Provider
-	h := moveWith(t, dir, site, session.Options{}, keeper{"127.0.0.1"}, holderOver{way: func(p browser.Provider) browser.Provider {
+	h = moveWith(t, dir, site, session.Options{}, keeper{"127.0.0.1"}, holderOver{way: func(p browser.Provider) browser.Provider {
 		provider = p.(*local.Provider) //nolint:forcetypeassert // that is what move makes
 		return p
 	}})
-	ctx, end := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		provider.KeepSpares(ctx, local.Stock{Always: 1}, browser.Spec{}, h.host.OpenAhead)
 	}()
-	t.Cleanup(func() { end(); <-ended })
-	return h
+	end = func() { stop(); <-ended }
+	t.Cleanup(end)
+	return h, end
 }
 
 // ready waits for a browser that is nobody's, and tells its name.
@@ -57,7 +59,7 @@ func TestTabsThatWereOpenedAheadAreTheirSessions(t *testing.T) {
 		<input id=word aria-label=Word><p id=echo></p><button onclick="echo.textContent = innerWidth + ' is ' + word.value">Echo</button><button onclick="alert('so')">Ask</button>`)
 	}))
 	t.Cleanup(site.Close)
-	before := stocked(t, dir, site)
+	before, runOut := stocked(t, dir, site)
 	ready(t, before, dir)
 
 	s, err := before.host.Start(ctx, session.StartOptions{URL: site.URL, Viewport: &session.Viewport{Width: 640, Height: 480}})
@@ -87,6 +89,7 @@ func TestTabsThatWereOpenedAheadAreTheirSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	runOut() // what is being started would not die with the host here
 	before.crash()
 	after := moveWith(t, dir, site, session.Options{}, keeper{"127.0.0.1"})
 	if found, err := after.host.Recover(ctx); err != nil || len(found.Reconnected) != 1 {
@@ -101,7 +104,7 @@ func TestTabsThatWereOpenedAheadAreTheirSessions(t *testing.T) {
 func TestTabsOfABrowserThatDiesUnusedAreLetGoOf(t *testing.T) {
 	t.Parallel()
 	ctx, site, dir := browsertest.Context(t), browsertest.Site(t), place(t)
-	h := stocked(t, dir, site)
+	h, _ := stocked(t, dir, site)
 	dead := ready(t, h, dir)
 	if err := syscall.Kill(browsertest.BrowserOf(dead), syscall.SIGKILL); err != nil {
 		t.Fatal(err)

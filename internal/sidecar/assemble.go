@@ -99,7 +99,9 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 	providers := newProviders(o, epoch)
 	s.findBrowser(providers)
 	guard, look := policy(o.Config, control, public), page.Look{Locale: o.Config.Browser.Locale, Timezone: o.Config.Browser.Timezone}
-	s.keepSpares = func(ctx context.Context) { providers.keepSpares(ctx, guard, s.sessions.OpenAhead) }
+	s.keepSpares = func(ctx context.Context) {
+		providers.keepSpares(ctx, len(s.sessions.IDs()) == 0, guard, s.sessions.OpenAhead)
+	}
 	keys, err := s.openLogins(ctx, &checker{providers: providers.get, policy: guard, look: look}, forgetKept(providers))
 	if err != nil {
 		return err

@@ -68,12 +68,13 @@ func (p *providers) warmUp() {
 }
 
 // keepSpares keeps browsers ready for the sessions to come, as many as may be
-// there at a time. Nobody wants a window to open when a session has ended.
-func (p *providers) keepSpares(ctx context.Context, guard egress.Policy, open func(context.Context, browser.Instance) error) {
+// there at a time. Nobody wants a window to open before a session begins. Vacant is
+// that there are no sessions yet.
+func (p *providers) keepSpares(ctx context.Context, vacant bool, guard egress.Policy, open func(context.Context, browser.Instance) error) {
 	if p.config.Provider != config.ProviderLocal {
 		return
 	}
-	stock := local.Stock{Always: min(p.config.Pool.Warm, p.config.MaxSessions)}
+	stock := local.Stock{Always: min(p.config.Pool.Warm, p.config.MaxSessions), Vacant: vacant}
 	if !p.config.Browser.Headful {
 		stock.Follow = p.config.Pool.Follow.Std()
 	}

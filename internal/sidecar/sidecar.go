@@ -85,7 +85,9 @@ func (s *sidecar) run(ctx context.Context, listener, public net.Listener) error 
 	err := s.recover(ctx)
 	tasks.Go(func() { s.recoverLater(background) })
 	s.oneshots.Begin()
-	tasks.Go(func() { s.keepSpares(background) }) // only now: what nobody knows of was ended
+	expecting, expectNobody := context.WithCancel(background)
+	defer expectNobody()
+	tasks.Go(func() { s.keepSpares(expecting) }) // only now: what nobody knows of was ended
 	failed := make(chan error, 2)
 	if err == nil {
 		tasks.Go(func() { failed <- s.server.Serve(listener) })
@@ -105,6 +107,7 @@ func (s *sidecar) run(ctx context.Context, listener, public net.Listener) error 
 	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
+	expectNobody()
 	s.handoffs.ParkAll(ending) // whoever was asked for help can still give it when tapin is back
 	s.mcp.Close()
 	err = errors.Join(err, s.console.Close(ending), s.oneshots.Close(ending), s.sessions.Close(ending), s.server.Shutdown(ending), s.door.Shutdown(ending))

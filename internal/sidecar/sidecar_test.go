@@ -70,7 +70,8 @@ func startWith(t *testing.T, site *httptest.Server, keys ring, set ...string) *r
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	// Never the keychain of whoever runs the tests.
 	r := &running{t: t, dir: dir, log: &safeBuffer{}, vault: &vault.Options{Keyring: keys}}
-	r.begin(append([]string{"listen.control=127.0.0.1:0", "egress.allow=" + strings.TrimPrefix(site.URL, "http://")}, set...))
+	// Nor a browser for somebody who may come: most tests ask for none.
+	r.begin(append([]string{"pool.follow=0", "listen.control=127.0.0.1:0", "egress.allow=" + strings.TrimPrefix(site.URL, "http://")}, set...))
 	return r
 }
 

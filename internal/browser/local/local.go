@@ -95,6 +95,9 @@ func (p *Provider) Create(ctx context.Context, spec browser.Spec) (browser.Insta
 	var inst *instance
 	if spec.Ahead {
 		inst = p.takeSpare(ctx, spec)
+		if err := ctx.Err(); inst == nil && err != nil {
+			return nil, fault.Wrap(fault.SessionCreateFailed, startOp, err)
+		}
 	}
 	if inst == nil {
 		var err error
@@ -139,6 +142,9 @@ func (p *Provider) begin(ctx context.Context, spec browser.Spec, furnish func(*i
 				return inst, nil
 			}
 			_ = inst.End(context.WithoutCancel(ctx))
+		} else {
+			// The holder is ready, and nobody has told it to end: who asked for it is gone.
+			_ = p.End(context.WithoutCancel(ctx), browser.Ref{Provider: Name, ID: spec.ID})
 		}
 	}
 	p.clear(context.WithoutCancel(ctx), dir)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"tapin/internal/browser"
@@ -19,38 +18,25 @@ const (
 	spareAfter = time.Second
 	// spareWithin bounds its answer: starting another takes less than waiting longer.
 	spareWithin = 2 * time.Second
+	// spareMade bounds the making of one, which is to be started and rehearsed, and
+	// spareAwaited how long somebody waits for it who could start one too.
+	spareMade    = startWithin + 20*time.Second
+	spareAwaited = 5 * time.Second
 )
-
-// Stock is how many browsers are kept ready.
-type Stock struct {
-	Always int // whatever happens
-	// Follow is for how long one is kept in the place of a browser that has ended:
-	// whoever is done with one thing often begins the next.
-	Follow time.Duration
-}
-
-// spares are browsers that were started before anybody asked: each has a
-// private context and a blank tab, and is used once.
-type spares struct {
-	mu     sync.Mutex
-	ready  []*instance
-	stock  Stock
-	vacant time.Time     // until when a place is kept for whoever comes next
-	news   chan struct{} // told when one more may be wanted; nil while none are kept
-}
 
 // KeepSpares keeps browsers ready until ctx ends; then they end too. What there is
 // to do in each before anybody asks for it, open does; nil means nothing.
 func (p *Provider) KeepSpares(ctx context.Context, stock Stock, spec browser.Spec, open func(context.Context, browser.Instance) error) {
-	if stock == (Stock{}) {
+	if stock.Always == 0 && stock.Follow == 0 {
 		return
 	}
-	news := make(chan struct{}, 1)
-	p.spares.mu.Lock()
-	p.spares.stock, p.spares.news = stock, news
-	p.spares.mu.Unlock()
+	news := p.spares.keep(stock)
 	defer p.endSpares()
-	for wait := time.Duration(0); ; {
+	wait := spareAfter
+	if stock.Always > 0 {
+		wait = 0
+	}
+	for {
 		select {
 		case <-ctx.Done():
 			return
@@ -58,24 +44,21 @@ func (p *Provider) KeepSpares(ctx context.Context, stock Stock, spec browser.Spe
 			wait = spareAfter
 		case <-time.After(wait):
 			p.renewSpares(ctx)
-			n, until := p.spares.wanted()
+			n, until, begun := p.spares.begin()
 			wait = min(spareRenew, until)
-			if p.Spares() >= n {
+			if !begun {
 				p.endBeyond(n)
 				continue
 			}
-			made, err := p.spare(ctx, spec)
-			if err == nil && open != nil {
-				if err = open(ctx, made); err != nil {
-					_ = made.End(context.WithoutCancel(ctx))
-				}
-			}
+			made, err := p.spare(ctx, spec, open)
+			given := p.spares.put(made)
 			switch {
-			case err == nil:
-				p.spares.put(made)
-				wait = 0
-			case ctx.Err() == nil:
+			case err != nil && ctx.Err() == nil:
 				p.log.Warn("no browser could be made ready", "error", err)
+			case given:
+				wait = spareAfter
+			case err == nil:
+				wait = 0
 			}
 		}
 	}
@@ -88,14 +71,22 @@ func (p *Provider) Spares() int {
 	return len(p.spares.ready)
 }
 
-// spare makes one.
-func (p *Provider) spare(ctx context.Context, spec browser.Spec) (*instance, error) {
+// spare makes one. Who waits for it wants it soon, and has no use for a rehearsal.
+func (p *Provider) spare(ctx context.Context, spec browser.Spec, open func(context.Context, browser.Instance) error) (*instance, error) {
+	ctx, cancel := context.WithTimeout(ctx, spareMade)
+	defer cancel()
 	spec.ID, spec.KeepUntil = store.NewID(spareMark), time.Now().Add(spareLease)
 	inst, err := p.start(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	if err := inst.rehearse(ctx); err != nil {
+	if !p.spares.isAwaited() {
+		err = inst.rehearse(ctx)
+	}
+	if err == nil && open != nil {
+		err = open(ctx, inst)
+	}
+	if err != nil {
 		_ = inst.End(context.WithoutCancel(ctx))
 		return nil, err
 	}
@@ -106,7 +97,7 @@ func (p *Provider) spare(ctx context.Context, spec browser.Spec) (*instance, err
 // is none. One that has died is no reason not to start another.
 func (p *Provider) takeSpare(ctx context.Context, spec browser.Spec) *instance {
 	for {
-		inst := p.spares.pop()
+		inst := p.spares.pop(ctx)
 		if inst == nil {
 			return nil
 		}
@@ -169,51 +160,5 @@ func (p *Provider) endBeyond(n int) {
 	s.mu.Unlock()
 	for _, inst := range surplus {
 		_ = inst.End(context.Background())
-	}
-}
-
-func (s *spares) put(inst *instance) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ready = append(s.ready, inst)
-}
-
-// wanted is how many are to be ready, and for how long.
-func (s *spares) wanted() (n int, until time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if left := time.Until(s.vacant); left > 0 {
-		return max(s.stock.Always, 1), left
-	}
-	return s.stock.Always, spareRenew
-}
-
-// vacate keeps the place of a browser that has ended, for a while.
-func (s *spares) vacate() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.vacant = time.Now().Add(s.stock.Follow)
-	s.tell()
-}
-
-// pop gives one away. Whether there is one or not, somebody takes the place that
-// was kept.
-func (s *spares) pop() *instance {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.vacant = time.Time{}
-	if len(s.ready) == 0 {
-		return nil
-	}
-	inst := s.ready[0]
-	s.ready = s.ready[1:]
-	s.tell()
-	return inst
-}
-
-func (s *spares) tell() {
-	select {
-	case s.news <- struct{}{}: // a nil channel is never ready
-	default:
 	}
 }

@@ -2,7 +2,9 @@ package local_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,10 +19,7 @@ func TestASpareBrowserIsTheOneThatIsWantedAndUsedOnce(t *testing.T) {
 	t.Parallel()
 	ctx, site, run := browsertest.Context(t), browsertest.Site(t), shortDir(t)
 	p := local.New(run, 1, nil)
-	life, end := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() { defer close(ended); p.KeepSpares(life, local.Stock{Always: 1}, browser.Spec{}, nil) }()
-	t.Cleanup(func() { end(); <-ended })
+	end := keeping(t, p, local.Stock{Always: 1})
 	spare := func(not string) (id string) {
 		t.Helper()
 		browsertest.Eventually(t, time.Minute, "a spare browser", func() bool { return p.Spares() == 1 })
@@ -72,7 +71,7 @@ func TestASpareBrowserIsTheOneThatIsWantedAndUsedOnce(t *testing.T) {
 	if err := syscall.Kill(browsertest.BrowserOf(second), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	other, err := p.Create(ctx, browser.Spec{ID: "ses_wanted-2", Ahead: true, KeepUntil: time.Now().Add(time.Minute)})
+	other, err := p.Create(ctx, forSession("ses_wanted-2"))
 	if err != nil || other.Ref().ID == first || other.Ref().ID == second {
 		t.Fatalf("%v, %v", other, err)
 	}
@@ -82,7 +81,6 @@ func TestASpareBrowserIsTheOneThatIsWantedAndUsedOnce(t *testing.T) {
 		}
 	}
 	end()
-	<-ended
 	if left, err := os.ReadDir(run); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
@@ -92,16 +90,10 @@ func TestAPlaceIsKeptForWhoComesAfter(t *testing.T) {
 	t.Parallel()
 	ctx, run := browsertest.Context(t), shortDir(t)
 	p := local.New(run, 1, nil)
-	life, end := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		p.KeepSpares(life, local.Stock{Follow: 20 * time.Second}, browser.Spec{}, nil)
-	}()
-	t.Cleanup(func() { end(); <-ended })
+	keeping(t, p, local.Stock{Follow: 20 * time.Second})
 	alone := func(id string) (only string) {
 		t.Helper()
-		inst, err := p.Create(ctx, browser.Spec{ID: id, Ahead: true, KeepUntil: time.Now().Add(time.Minute)})
+		inst, err := p.Create(ctx, forSession(id))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,4 +117,155 @@ func TestAPlaceIsKeptForWhoComesAfter(t *testing.T) {
 		left, err := os.ReadDir(run)
 		return err == nil && len(left) == 0 && p.Spares() == 0
 	})
+}
+
+// keeping keeps browsers ready until the test is over; end ends that, and waits for it.
+func keeping(t *testing.T, p *local.Provider, stock local.Stock) (end func()) {
+	t.Helper()
+	ctx, stop := context.WithCancel(browsertest.Context(t))
+	ended := make(chan struct{})
+	go func() { defer close(ended); p.KeepSpares(ctx, stock, browser.Spec{}, nil) }()
+	end = func() { stop(); <-ended }
+	t.Cleanup(end)
+	return end
+}
+
+func TestWhereNothingRunsAPlaceIsKeptForWhoComesFirst(t *testing.T) {
+	t.Parallel()
+	ctx, run := browsertest.Context(t), shortDir(t)
+	p := local.New(run, 1, nil)
+	keeping(t, p, local.Stock{Follow: time.Minute, Vacant: true})
+	browsertest.Eventually(t, 20*time.Second, "one for the first", func() bool { return p.Spares() == 1 })
+	inst, err := p.Create(ctx, forSession("ses_first-1"))
+	if err != nil || inst.Ref().ID == "ses_first-1" || p.Spares() != 0 {
+		t.Fatalf("%v, %v; %d are left", inst, err, p.Spares())
+	}
+	if err := inst.End(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhoComesBeforeAnythingWasStartedTakesThePlaceAllTheSame(t *testing.T) {
+	t.Parallel()
+	ctx, run := browsertest.Context(t), shortDir(t)
+	p := local.New(run, 1, nil)
+	inst, err := p.Create(ctx, forSession("ses_early-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keeping(t, p, local.Stock{Follow: time.Minute, Vacant: true})
+	for range 20 {
+		time.Sleep(100 * time.Millisecond) // twice as long as it takes to begin with one
+		if own, err := p.Own(ctx, nil); err != nil || len(own) != 1 {
+			t.Fatalf("%d browsers for one: %v", len(own), err)
+		}
+	}
+	if err := inst.End(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// forSession is the browser that a session wants.
+func forSession(id string) browser.Spec {
+	return browser.Spec{ID: id, Ahead: true, KeepUntil: time.Now().Add(time.Minute)}
+}
+
+// beingMade waits until one is being made, and tells its name.
+func beingMade(t *testing.T, run string) (name string) {
+	t.Helper()
+	browsertest.Eventually(t, 20*time.Second, "one to be begun with", func() bool {
+		found, err := os.ReadDir(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range found {
+			name = dir.Name()
+		}
+		return name != ""
+	})
+	return name
+}
+
+func TestTheOneThatIsBeingMadeIsForWhoComesFirst(t *testing.T) {
+	t.Parallel()
+	ctx, run := browsertest.Context(t), shortDir(t)
+	p := local.New(run, 1, nil)
+	end := keeping(t, p, local.Stock{Follow: time.Minute, Vacant: true})
+	being := beingMade(t, run)
+	var made [2]browser.Instance
+	var all sync.WaitGroup
+	for i := range made {
+		all.Go(func() {
+			var err error
+			made[i], err = p.Create(ctx, forSession(fmt.Sprintf("ses_both-%d", i)))
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		return
+	}
+	first, second := made[0].Ref().ID, made[1].Ref().ID
+	if (first == being) == (second == being) {
+		t.Errorf("%s was being made; %s and %s were given", being, first, second)
+	}
+	for _, inst := range made {
+		if err := inst.End(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	end()
+	if left, err := os.ReadDir(run); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestTheOneThatNobodyWaitsForAnyLongerIsKept(t *testing.T) {
+	t.Parallel()
+	ctx, run := browsertest.Context(t), shortDir(t)
+	p := local.New(run, 1, nil)
+	keeping(t, p, local.Stock{Follow: time.Minute, Vacant: true})
+	being := beingMade(t, run)
+	impatient, leave := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer leave()
+	if _, err := p.Create(impatient, forSession("ses_gone-1")); err == nil {
+		t.Fatal("it was there at once")
+	}
+	browsertest.Eventually(t, 20*time.Second, "it to be ready", func() bool { return p.Spares() == 1 })
+	time.Sleep(1500 * time.Millisecond) // what is too many is ended after a second
+	inst, err := p.Create(ctx, forSession("ses_next-1"))
+	if err != nil || inst.Ref().ID != being {
+		t.Fatalf("%v was given, not %s: %v", inst, being, err)
+	}
+	if err := inst.End(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhoWaitsForOneAsTheKeepingEndsStartsItsOwn(t *testing.T) {
+	t.Parallel()
+	ctx, run := browsertest.Context(t), shortDir(t)
+	p := local.New(run, 1, nil)
+	end := keeping(t, p, local.Stock{Always: 1})
+	beingMade(t, run)
+	got := make(chan browser.Instance, 1)
+	go func() {
+		inst, err := p.Create(ctx, forSession("ses_waits-1"))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- inst
+	}()
+	time.Sleep(20 * time.Millisecond)
+	end()
+	if inst := <-got; inst != nil {
+		if err := inst.End(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := os.ReadDir(run); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
 }
