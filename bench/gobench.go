@@ -58,7 +58,7 @@ func (b *bench) times(most int) string {
 
 // measureSocket is the time from a tap to the changed picture at the viewer's socket.
 func (b *bench) measureSocket(ctx context.Context) error {
-	got, err := b.goBench(ctx, "./internal/liveview", "TapToPicture$", b.times(60))
+	got, err := b.goBench(ctx, "./internal/liveview", "TapToPicture$", b.times(120))
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (b *bench) measureSocket(ctx context.Context) error {
 
 // measureChat is what an owner waits for in the chat.
 func (b *bench) measureChat(ctx context.Context) error {
-	got, err := b.goBench(ctx, "./cmd/tapin", "Talk$", b.times(30))
+	got, err := b.goBench(ctx, "./cmd/tapin", "Talk$", b.times(20))
 	if err != nil {
 		return err
 	}

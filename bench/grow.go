@@ -162,7 +162,7 @@ func sum(viewers []*viewer) int {
 func (b *bench) growShots(ctx context.Context) error {
 	site := serveSite()
 	defer site.Close()
-	s, err := startSidecar(ctx, b.binary, site.URL)
+	s, err := startSidecar(ctx, b.binary, site.URL, "pool.follow=0") // nobody is going to ask for a session
 	if err != nil {
 		return err
 	}

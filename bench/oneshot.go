@@ -37,7 +37,7 @@ func (b *bench) measureOneShots(ctx context.Context) error {
 		return fmt.Errorf("playwright-core (npm install in bench/peers first): %w", err)
 	}
 	defer stop()
-	cold, err := startSidecar(ctx, b.binary, site.URL, "pool.warm=0")
+	cold, err := startSidecar(ctx, b.binary, site.URL, "pool.warm=0", "pool.follow=0")
 	if err != nil {
 		return err
 	}
