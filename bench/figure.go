@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"tapin/bench/timing"
 )
 
 // figure is what one participant got in one row.
@@ -14,6 +16,7 @@ type figure struct {
 	P95    float64 `json:"p95,omitempty"`
 	Ratio  float64 `json:"ratio,omitempty"` // to the floor of the row
 	Rounds int     `json:"rounds,omitempty"`
+	Left   int     `json:"left_out,omitempty"` // rounds that do not count, see timing
 }
 
 // The ways a target can end.
@@ -71,18 +74,42 @@ type row struct {
 	Note     string            `json:"note,omitempty"`
 }
 
+// measured is what everybody's turns in one row took.
+type measured map[string]*timing.Turns[time.Duration]
+
+func (m measured) add(who string, took time.Duration, began timing.Ticks) {
+	if m[who] == nil {
+		m[who] = &timing.Turns[time.Duration]{}
+	}
+	m[who].Add(took, began)
+}
+
+// figures condenses the turns that count; floor is whom the others are compared with.
+func (m measured) figures(floor string) map[string]figure {
+	took := map[string][]time.Duration{}
+	for who, turns := range m {
+		took[who] = turns.Counted()
+	}
+	figures := figuresOf(took, floor)
+	for who, f := range figures {
+		f.Left = m[who].Left()
+		figures[who] = f
+	}
+	return figures
+}
+
 // figuresOf condenses durations; floor is whom the others are compared with.
 func figuresOf(took map[string][]time.Duration, floor string) map[string]figure {
 	figures := map[string]figure{}
 	base := 0.0
 	if len(took[floor]) > 0 {
-		base = ms(quantile(took[floor], 0.5))
+		base = ms(timing.Quantile(took[floor], 0.5))
 	}
 	for who, all := range took {
 		if len(all) == 0 {
 			continue
 		}
-		f := figure{Median: ms(quantile(all, 0.5)), Best: ms(slices.Min(all)), P95: ms(quantile(all, 0.95)), Rounds: len(all)}
+		f := figure{Median: ms(timing.Quantile(all, 0.5)), Best: ms(slices.Min(all)), P95: ms(timing.Quantile(all, 0.95)), Rounds: len(all)}
 		if base > 0 {
 			f.Ratio = f.Median / base
 		}
@@ -91,17 +118,7 @@ func figuresOf(took map[string][]time.Duration, floor string) map[string]figure 
 	return figures
 }
 
-// quantile lies between two of them where it is none of them: of an even number,
-// the median is the middle of the middle two.
-func quantile(all []time.Duration, q float64) time.Duration {
-	sorted := slices.Sorted(slices.Values(all))
-	at := q * float64(len(sorted)-1)
-	below := int(at)
-	above := min(below+1, len(sorted)-1)
-	return sorted[below] + time.Duration((at-float64(below))*float64(sorted[above]-sorted[below]))
-}
-
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+func ms(d time.Duration) float64 { return timing.Milliseconds(d) }
 
 // brief is a figure with as many digits as it deserves.
 func brief(v float64) string {

@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"slices"
 	"time"
+
+	"tapin/bench/timing"
 )
 
 // scene is one live view on a phone, of a page of its own.
@@ -84,7 +86,7 @@ func (b *bench) measureGlass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	took := map[string][]time.Duration{}
+	took := measured{}
 	for round := range turns(3*b.rounds, tapsWithin) {
 		order := []string{"floor", "tapin"}
 		if round%2 == 1 {
@@ -92,16 +94,17 @@ func (b *bench) measureGlass(ctx context.Context) error {
 		}
 		for _, who := range order {
 			time.Sleep(pause) // tapin's page rests meanwhile, and its sharp still is taken
+			began := timing.Now()
 			d, err := all[who].tap()
 			if err != nil {
 				return fmt.Errorf("tap: %s: %w", who, err)
 			}
 			if round > 0 {
-				took[who] = append(took[who], d)
+				took.add(who, d, began)
 			}
 		}
 	}
-	r := row{Group: "live", Name: "tap → changed pixel in the viewer's page", Unit: "ms", Floor: "bare relay and canvas", Listed: true, Figures: figuresOf(took, "floor")}
+	r := row{Group: "live", Name: "tap → changed pixel in the viewer's page", Unit: "ms", Floor: "bare relay and canvas", Listed: true, Figures: took.figures("floor")}
 	r.Verdicts = append(r.Verdicts, atMost("p50, to the floor", r.Figures["tapin"].Ratio, 1.1), atMost("p95, to the floor's", r.Figures["tapin"].P95/r.Figures["floor"].P95, 1.2))
 	b.add(r)
 	return b.measurePace(ctx, all)
@@ -110,28 +113,31 @@ func (b *bench) measureGlass(ctx context.Context) error {
 // measurePace counts pictures while one of the pages moves and the other rests.
 func (b *bench) measurePace(ctx context.Context, all map[string]*scene) error {
 	const during = 1200 * time.Millisecond
-	rates := map[string][]float64{}
+	rates := map[string]*timing.Turns[float64]{"floor": {}, "tapin": {}}
 	for range min(b.rounds, 14) {
 		for _, who := range []string{"floor", "tapin"} {
 			if err := all[who].move(ctx); err != nil {
 				return err
 			}
 			time.Sleep(pause)
+			began := timing.Now()
 			rate, err := all[who].pace(during)
 			if err != nil {
 				return err
 			}
-			rates[who] = append(rates[who], rate)
+			rates[who].Add(rate, began)
 			time.Sleep(500 * time.Millisecond) // until it rests
 		}
 	}
 	figures := map[string]figure{}
 	for who, each := range rates {
-		slices.Sort(each)
-		figures[who] = figure{Median: each[len(each)/2], Rounds: len(each)}
+		counted := each.Counted()
+		figures[who] = figure{Median: timing.Quantile(counted, 0.5), Rounds: len(counted), Left: each.Left()}
 	}
 	ratio := figures["tapin"].Median / figures["floor"].Median
-	figures["tapin"] = figure{Median: figures["tapin"].Median, Ratio: ratio, Rounds: figures["tapin"].Rounds}
+	ours := figures["tapin"]
+	ours.Ratio = ratio
+	figures["tapin"] = ours
 	b.add(row{
 		Group: "live", Name: "pictures a second in the viewer's page, animating", Unit: "1/s", Floor: "bare relay and canvas", Listed: true,
 		Figures: figures, Verdicts: []verdict{atLeast("to the floor", ratio, 0.95)},

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"tapin/bench/timing"
 )
 
 // measureMemory is what our own processes take, with one session whose live view
@@ -100,58 +102,58 @@ const killsWithin = 20 * time.Second // see turns
 func (b *bench) measureKill(ctx context.Context) error {
 	site := serveSite()
 	defer site.Close()
-	var took []time.Duration
+	took := measured{}
 	for range turns(b.rounds-1, killsWithin) { // none of them warms up
-		d, err := b.killOnce(ctx, site.URL)
-		if err != nil {
+		if err := b.killOnce(ctx, site.URL, took); err != nil {
 			return err
 		}
-		took = append(took, d)
 	}
-	r := row{Group: "live", Name: "SIGKILL of the sidecar → live frames again", Unit: "ms", Listed: true, Figures: figuresOf(map[string][]time.Duration{"tapin": took}, "")}
+	r := row{Group: "live", Name: "SIGKILL of the sidecar → live frames again", Unit: "ms", Listed: true, Figures: took.figures("")}
 	r.Verdicts = append(r.Verdicts, atMost("p95, ms", r.Figures["tapin"].P95, 1500))
 	b.add(r)
 	return nil
 }
 
-func (b *bench) killOnce(ctx context.Context, site string) (time.Duration, error) {
+func (b *bench) killOnce(ctx context.Context, site string, took measured) error {
 	public, err := freePort()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	// The phone comes back to where it was: the next sidecar must have the same port.
 	s, err := startWhole(ctx, b.binary, site, "listen.public="+public)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer s.stop()
 	if _, err := s.post(ctx, "/session/start", map[string]any{"url": site + "/animating"}); err != nil {
-		return 0, err
+		return err
 	}
 	url, err := s.link(ctx, "watch")
 	if err != nil {
-		return 0, err
+		return err
 	}
 	e, err := claim(ctx, url)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	v, err := e.enter(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if err := v.more(5, 20*time.Second); err != nil {
-		return 0, err
+		return err
 	}
 	pid, err := b.sidecarOf(s)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	began := time.Now()
+	ticks, began := timing.Now(), time.Now()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		return 0, err
+		return err
 	}
-	return comesBack(ctx, e, v, began)
+	d, err := comesBack(ctx, e, v, began)
+	took.add("tapin", d, ticks)
+	return err
 }
 
 // freePort is an address of this machine that nobody listens on.

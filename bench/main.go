@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"tapin/bench/timing"
 )
 
 // bench is one run.
@@ -28,6 +30,7 @@ type bench struct {
 	soakFor  time.Duration
 	filter   string // of the actions, those whose name has this in it
 	began    time.Time
+	ticks    timing.Ticks // when it began
 	report   report
 }
 
@@ -61,7 +64,7 @@ var suites = []suite{
 }
 
 func main() {
-	b := &bench{began: time.Now()}
+	b := &bench{began: time.Now(), ticks: timing.Now()}
 	only := flag.String("only", "", "suites to run, with commas between; all without it")
 	flag.BoolVar(&b.smoke, "smoke", false, "one round, without the peers, to see that it still runs")
 	flag.IntVar(&b.rounds, "rounds", 15, "rounds of each measurement")
@@ -121,6 +124,7 @@ func (b *bench) run(ctx context.Context, only string) error {
 			return errors.New("interrupted")
 		}
 	}
+	b.report.Held = timing.Since(b.ticks).Share()
 	b.report.Took = time.Since(b.began).Round(time.Second).String()
 	b.report.print(os.Stdout)
 	if b.smoke {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tapin/bench/timing"
 )
 
 // The kinds of actions that are measured.
@@ -114,11 +116,11 @@ const (
 
 // measureAction lets everybody do it, turn by turn: a noisy moment hits all
 // alike. The first round warms up and counts for nothing.
-func measureAction(ctx context.Context, all []participant, a action, site string, rounds int) (map[string][]time.Duration, error) {
+func measureAction(ctx context.Context, all []participant, a action, site string, rounds int) (measured, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(p participant) bool {
 		return p.name() == briefMCP && a.Kind != navigate || p.name() == bareMCP && !bareMCPDoes[a.Kind]
 	})
-	took := map[string][]time.Duration{}
+	took := measured{}
 	count := map[string]int{}
 	var players []participant
 	for _, p := range all {
@@ -140,13 +142,14 @@ func measureAction(ctx context.Context, all []participant, a action, site string
 			}
 			time.Sleep(pause)
 			n := count[p.name()]
+			began := timing.Now()
 			d, err := p.do(ctx, a.turn(n), fmt.Sprintf("%s/%s?n=%d", site, a.Page, n), fmt.Sprint("value ", n))
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", a.name(), p.name(), err)
 			}
 			count[p.name()]++
 			if round > 0 {
-				took[p.name()] = append(took[p.name()], d)
+				took.add(p.name(), d, began)
 			}
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tapin/bench/timing"
 )
 
 // usage is what processes have used, and hold.
@@ -124,38 +126,15 @@ const (
 // quiet waits until the machine is done with what was set off.
 func quiet(ctx context.Context) error {
 	for began := time.Now(); ; {
-		busy, all, err := processors()
-		if err != nil {
-			return err
-		}
+		then := timing.Now()
 		select {
 		case <-time.After(quietFor):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		busyNow, allNow, err := processors()
-		if err != nil || busyNow-busy < quietShare*(allNow-all) || time.Since(began) > quietAfter {
-			return err
+		now := timing.Since(then)
+		if float64(now.Busy+now.Held) < quietShare*float64(now.All) || time.Since(began) > quietAfter {
+			return nil
 		}
 	}
-}
-
-// processors is what they have done since the machine started, and could have, in ticks.
-func processors() (busy, all float64, err error) {
-	raw, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0, 0, err
-	}
-	line, _, _ := strings.Cut(string(raw), "\n")
-	for i, field := range strings.Fields(line)[1:] {
-		ticks, err := strconv.ParseFloat(field, 64)
-		if err != nil {
-			return 0, 0, err
-		}
-		all += ticks
-		if i != 3 && i != 4 { // idle, and waiting for the disk
-			busy += ticks
-		}
-	}
-	return busy, all, nil
 }

@@ -19,6 +19,7 @@ import (
 type report struct {
 	At       time.Time         `json:"at"`
 	Took     string            `json:"took"`
+	Held     float64           `json:"held"` // how much of what the processors wanted to do the host kept from them
 	Machine  string            `json:"machine"`
 	Versions map[string]string `json:"versions"`
 	Rounds   int               `json:"rounds"`
@@ -104,6 +105,7 @@ func (r *report) print(w io.Writer) {
 		}
 		_, _ = fmt.Fprintf(w, "%d met, %d missed, %d bounded\n", count[met], count[missed], count[bounded])
 	}
+	_, _ = fmt.Fprintln(w, r.heldUp())
 	_, _ = fmt.Fprintln(w, "\nmedians, in parentheses to the floor; the best round")
 	for _, each := range r.Rows {
 		if len(each.Figures) > 0 {

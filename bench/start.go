@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"tapin/bench/timing"
 )
 
 // For how long rounds of starts begin. Most of a warm one is waiting.
@@ -28,7 +30,7 @@ func (b *bench) measureStart(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(used) }()
-	took := map[string][]time.Duration{}
+	took := measured{}
 	for round := range turns(2*b.rounds, coldWithin) {
 		for who, start := range map[string]func() (time.Duration, error){
 			"floor":         func() (time.Duration, error) { return floorColdStart(ctx, b.chromium, url) },
@@ -39,16 +41,17 @@ func (b *bench) measureStart(ctx context.Context) error {
 			if who == "agent-browser" && !b.peers || sitsOut(startEvery[who], round) {
 				continue
 			}
+			began := timing.Now()
 			d, err := start()
 			if err != nil {
 				return fmt.Errorf("cold start: %s: %w", who, err)
 			}
 			if round > 0 { // the first one warms the disk, and is the first of its home
-				took[who] = append(took[who], d)
+				took.add(who, d, began)
 			}
 		}
 	}
-	r := row{Group: "start", Name: "cold start: process start → first screenshot", Unit: "ms", Floor: "Chromium and raw CDP", Listed: true, Figures: figuresOf(took, "floor")}
+	r := row{Group: "start", Name: "cold start: process start → first screenshot", Unit: "ms", Floor: "Chromium and raw CDP", Listed: true, Figures: took.figures("floor")}
 	r.Verdicts = append(r.Verdicts, atMost("to the floor", r.Figures["tapin"].Ratio, 1.15))
 	b.add(r)
 	return b.measureWarm(ctx, site.URL)
@@ -96,7 +99,7 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 		}
 		defer func() { w.stop() }() // of the last one, where there are several
 	}
-	took, long := map[string][]time.Duration{}, map[string][]time.Duration{}
+	took, long := measured{}, measured{}
 	for round := range turns(b.rounds, warmWithin) {
 		time.Sleep(spareBegins)
 		if err := quiet(ctx); err != nil {
@@ -111,18 +114,21 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 			if w.who == "tapin-own" {
 				into = long
 			}
+			if round == 0 {
+				into = measured{} // it warms up
+			}
+			ticks := timing.Now()
 			bared, err := floorNewContext(bare, url) // it varies most, so it is measured beside each
 			if err != nil {
 				return fmt.Errorf("new context: %w", err)
 			}
+			into.add("floor", bared, ticks)
 			time.Sleep(restAfterAct)
-			began := time.Now()
+			ticks, began := timing.Now(), time.Now()
 			if err := firstPicture(ctx, w.sidecar, url); err != nil {
 				return fmt.Errorf("warm session: %s: %w", w.who, err)
 			}
-			if round > 0 {
-				into["floor"], into[w.who] = append(into["floor"], bared), append(into[w.who], time.Since(began))
-			}
+			into.add(w.who, time.Since(began), ticks)
 			time.Sleep(restAfterAct)
 			begun = append(begun, w)
 		}
@@ -132,11 +138,11 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 			}
 		}
 	}
-	r := row{Group: "start", Name: "warm session → first screenshot", Unit: "ms", Floor: "raw new context", Listed: true, Figures: figuresOf(took, "floor")}
+	r := row{Group: "start", Name: "warm session → first screenshot", Unit: "ms", Floor: "raw new context", Listed: true, Figures: took.figures("floor")}
 	r.Verdicts = append(r.Verdicts, atMost("the first one, to the floor", r.Figures["tapin-new"].Ratio, 1.1),
 		atMost("after another one, to the floor", r.Figures["tapin"].Ratio, 1.1), atMost("from the pool, to the floor", r.Figures["tapin-pool"].Ratio, 0.5))
 	b.add(r)
-	r = row{Group: "start", Name: "session with nothing started ahead → first screenshot", Unit: "ms", Floor: "raw new context", Figures: figuresOf(long, "floor")}
+	r = row{Group: "start", Name: "session with nothing started ahead → first screenshot", Unit: "ms", Floor: "raw new context", Figures: long.figures("floor")}
 	r.Verdicts = append(r.Verdicts, atMost("to the floor", r.Figures["tapin-own"].Ratio, 1.1))
 	b.add(r)
 	return nil

@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"tapin/bench/timing"
 	"tapin/internal/chat/telegram/bottest"
 )
 
@@ -58,12 +58,12 @@ func BenchmarkTalk(b *testing.B) {
 
 // report measures one thing again and again, and tells median and p95.
 func report(b *testing.B, once func(i int) time.Duration) {
-	var took []time.Duration
+	var took timing.Turns[time.Duration]
 	for i := 0; b.Loop(); i++ {
-		took = append(took, once(i))
+		ticks := timing.Now()
+		took.Add(once(i), ticks)
 	}
-	slices.Sort(took)
-	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	b.ReportMetric(ms(took[len(took)/2]), "p50_ms")
-	b.ReportMetric(ms(took[len(took)*95/100]), "p95_ms")
+	counted := took.Counted()
+	b.ReportMetric(timing.Milliseconds(timing.Quantile(counted, 0.5)), "p50_ms")
+	b.ReportMetric(timing.Milliseconds(timing.Quantile(counted, 0.95)), "p95_ms")
 }

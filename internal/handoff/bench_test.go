@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
+	"tapin/bench/timing"
 	"tapin/internal/event"
 	"tapin/internal/store"
 )
@@ -51,15 +51,15 @@ func BenchmarkPast(b *testing.B) {
 	past(b, paths[1], 100_000)
 	compare := func(name string, do func(i int)) {
 		b.Run(name, func(b *testing.B) {
-			var took [2][]time.Duration
+			var took [2]timing.Turns[time.Duration]
 			for b.Loop() {
 				for i := range took {
-					began := time.Now()
+					ticks, began := timing.Now(), time.Now()
 					do(i)
-					took[i] = append(took[i], time.Since(began))
+					took[i].Add(time.Since(began), ticks)
 				}
 			}
-			b.ReportMetric(float64(median(took[1]))/float64(median(took[0])), "many/few")
+			b.ReportMetric(median(took[1])/median(took[0]), "many/few")
 		})
 	}
 	compare("open", func(i int) { benchHouse(b, paths[i]).moveOut() })
@@ -80,9 +80,8 @@ func BenchmarkPast(b *testing.B) {
 	})
 }
 
-func median(d []time.Duration) time.Duration {
-	slices.Sort(d)
-	return d[len(d)/2]
+func median(of timing.Turns[time.Duration]) float64 {
+	return float64(timing.Quantile(of.Counted(), 0.5))
 }
 
 func benchHouse(b *testing.B, path string) *house {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"tapin/bench/timing"
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/link"
 )
@@ -17,7 +18,7 @@ const pulse = `<!doctype html><body style="margin:0;background:red"><script>let 
 // the viewer's socket, beside raw CDP on the same browser: two browsers, the same
 // page, one round after the other.
 func BenchmarkTapToPicture(b *testing.B) {
-	var ours, raw []time.Duration
+	var ours, raw timing.Turns[time.Duration]
 	measure(b, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
@@ -76,19 +77,19 @@ func BenchmarkTapToPicture(b *testing.B) {
 			for len(frames) > 0 {
 				take()
 			}
-			began := time.Now()
+			ticks, began := timing.Now(), time.Now()
 			press("mousePressed")
 			press("mouseReleased")
 			if take() {
-				raw = append(raw, time.Since(began))
+				raw.Add(time.Since(began), ticks)
 			}
 		}
 		own := func() {
 			before := len(p.seen())
-			began := time.Now()
+			ticks, began := timing.Now(), time.Now()
 			p.tap(ctx, "hof_1", 50, 50)
 			p.until("the changed picture", func() bool { return len(p.frames) > before })
-			ours = append(ours, p.seen()[before].at.Sub(began))
+			ours.Add(p.seen()[before].at.Sub(began), ticks)
 		}
 		// What either does after its turn is in the way of whose turn is next: our page
 		// comes to rest, and its sharp still is taken.
@@ -105,13 +106,12 @@ func BenchmarkTapToPicture(b *testing.B) {
 			}
 		}
 	})
-	if len(raw) == 0 {
+	if len(raw.Counted()) == 0 {
 		b.Fatal("raw CDP showed nothing to compare with")
 	}
 	for name, q := range map[string]float64{"p50": .5, "p95": .95} {
-		at := func(all []time.Duration) float64 {
-			all = slices.Sorted(slices.Values(all))
-			return float64(all[int(q*float64(len(all)-1))].Microseconds()) / 1000
+		at := func(all timing.Turns[time.Duration]) float64 {
+			return timing.Milliseconds(timing.Quantile(all.Counted(), q))
 		}
 		b.ReportMetric(at(ours), "ours-ms-"+name)
 		b.ReportMetric(at(raw), "raw-ms-"+name)
