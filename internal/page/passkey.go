@@ -65,26 +65,33 @@ func (t *Tabs) countPasskeys(ctx context.Context) {
 	t.passkeys.counted, t.passkeys.answered = true, n
 	t.passkeys.mu.Unlock()
 	t.watch(func(ctx context.Context) {
-		next := time.NewTimer(passkeysEvery)
-		defer next.Stop()
-		for acted := t.passkeys.acted; ; {
-			select {
-			case <-acted:
-				acted = nil // one that acts all the time does not put it off
-				next.Reset(passkeysAfter)
-			case <-next.C:
-				if front := t.front(); front != nil && !front.untouched() {
-					t.lookForPasskeys(ctx)
-				}
-				acted = t.passkeys.acted
-				next.Reset(passkeysEvery)
-			case <-t.root.Conn().Done():
-				return
-			case <-ctx.Done():
-				return
+		t.passkeys.keepLooking(ctx, t.root.Conn().Done(), func() {
+			if front := t.front(); front != nil && !front.untouched() {
+				t.lookForPasskeys(ctx)
 			}
-		}
+		})
 	})
+}
+
+// keepLooking looks again and again until it is over.
+func (p *passkeys) keepLooking(ctx context.Context, over <-chan struct{}, look func()) {
+	next := time.NewTimer(passkeysEvery)
+	defer next.Stop()
+	for acted := p.acted; ; {
+		select {
+		case <-acted:
+			acted = nil // one that acts all the time does not put it off
+			next.Reset(passkeysAfter)
+		case <-next.C:
+			look()
+			acted = p.acted
+			next.Reset(passkeysEvery)
+		case <-over:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // actedNow has the statistics read soon.
