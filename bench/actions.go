@@ -63,7 +63,7 @@ func (b *bench) measureActions(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r := row{Group: "actions", Name: a.name(), Unit: "ms", Floor: "raw CDP", Listed: a.weight > aside, Figures: took.figures("floor")}
+		r := row{Group: "actions", Name: a.name(), Unit: "ms", Floor: "raw CDP", Listed: a.weight > aside}.from(took, "floor")
 		r.Verdicts = append(r.Verdicts, atMost("through HTTP, to the floor", r.Figures["tapin"].Ratio, a.Target))
 		r.Verdicts = append(r.Verdicts, throughMCP(r.Figures)...)
 		b.add(r)

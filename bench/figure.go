@@ -16,7 +16,6 @@ type figure struct {
 	P95    float64 `json:"p95,omitempty"`
 	Ratio  float64 `json:"ratio,omitempty"` // to the floor of the row
 	Rounds int     `json:"rounds,omitempty"`
-	Left   int     `json:"left_out,omitempty"` // rounds that do not count, see timing
 }
 
 // The ways a target can end.
@@ -72,30 +71,18 @@ type row struct {
 	Verdicts []verdict         `json:"verdicts,omitempty"`
 	Listed   bool              `json:"listed"` // the target table has it
 	Note     string            `json:"note,omitempty"`
+	Played   int               `json:"played,omitempty"`   // rounds
+	Left     int               `json:"left_out,omitempty"` // those of them that do not count
 }
 
-// measured is what everybody's turns in one row took.
-type measured map[string]*timing.Turns[time.Duration]
+// rounds are how long everybody took.
+type rounds = timing.Rounds[time.Duration]
 
-func (m measured) add(who string, took time.Duration, began timing.Ticks) {
-	if m[who] == nil {
-		m[who] = &timing.Turns[time.Duration]{}
-	}
-	m[who].Add(took, began)
-}
-
-// figures condenses the turns that count; floor is whom the others are compared with.
-func (m measured) figures(floor string) map[string]figure {
-	took := map[string][]time.Duration{}
-	for who, turns := range m {
-		took[who] = turns.Counted()
-	}
-	figures := figuresOf(took, floor)
-	for who, f := range figures {
-		f.Left = m[who].Left()
-		figures[who] = f
-	}
-	return figures
+// from fills in what came of the rounds; floor is whom the others are compared with.
+func (r row) from(played *rounds, floor string) row {
+	r.Figures = figuresOf(played.Counted(), floor)
+	r.Played, r.Left = played.Played()
+	return r
 }
 
 // figuresOf condenses durations; floor is whom the others are compared with.

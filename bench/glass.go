@@ -86,25 +86,26 @@ func (b *bench) measureGlass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	took := measured{}
+	var took rounds
 	for round := range turns(3*b.rounds, tapsWithin) {
+		took.Begin()
 		order := []string{"floor", "tapin"}
 		if round%2 == 1 {
 			slices.Reverse(order) // what either does after its turn is in the way of the other's
 		}
 		for _, who := range order {
 			time.Sleep(pause) // tapin's page rests meanwhile, and its sharp still is taken
-			began := timing.Now()
 			d, err := all[who].tap()
 			if err != nil {
 				return fmt.Errorf("tap: %s: %w", who, err)
 			}
 			if round > 0 {
-				took.add(who, d, began)
+				took.Add(who, d)
 			}
 		}
+		took.End()
 	}
-	r := row{Group: "live", Name: "tap → changed pixel in the viewer's page", Unit: "ms", Floor: "bare relay and canvas", Listed: true, Figures: took.figures("floor")}
+	r := row{Group: "live", Name: "tap → changed pixel in the viewer's page", Unit: "ms", Floor: "bare relay and canvas", Listed: true}.from(&took, "floor")
 	r.Verdicts = append(r.Verdicts, atMost("p50, to the floor", r.Figures["tapin"].Ratio, 1.1), atMost("p95, to the floor's", r.Figures["tapin"].P95/r.Figures["floor"].P95, 1.2))
 	b.add(r)
 	return b.measurePace(ctx, all)
@@ -113,35 +114,37 @@ func (b *bench) measureGlass(ctx context.Context) error {
 // measurePace counts pictures while one of the pages moves and the other rests.
 func (b *bench) measurePace(ctx context.Context, all map[string]*scene) error {
 	const during = 1200 * time.Millisecond
-	rates := map[string]*timing.Turns[float64]{"floor": {}, "tapin": {}}
+	var rates timing.Rounds[float64]
 	for range min(b.rounds, 14) {
+		rates.Begin()
 		for _, who := range []string{"floor", "tapin"} {
 			if err := all[who].move(ctx); err != nil {
 				return err
 			}
 			time.Sleep(pause)
-			began := timing.Now()
 			rate, err := all[who].pace(during)
 			if err != nil {
 				return err
 			}
-			rates[who].Add(rate, began)
+			rates.Add(who, rate)
 			time.Sleep(500 * time.Millisecond) // until it rests
 		}
+		rates.End()
 	}
 	figures := map[string]figure{}
-	for who, each := range rates {
-		counted := each.Counted()
-		figures[who] = figure{Median: timing.Quantile(counted, 0.5), Rounds: len(counted), Left: each.Left()}
+	for who, each := range rates.Counted() {
+		figures[who] = figure{Median: timing.Quantile(each, 0.5), Rounds: len(each)}
 	}
 	ratio := figures["tapin"].Median / figures["floor"].Median
 	ours := figures["tapin"]
 	ours.Ratio = ratio
 	figures["tapin"] = ours
-	b.add(row{
+	r := row{
 		Group: "live", Name: "pictures a second in the viewer's page, animating", Unit: "1/s", Floor: "bare relay and canvas", Listed: true,
 		Figures: figures, Verdicts: []verdict{atLeast("to the floor", ratio, 0.95)},
-	})
+	}
+	r.Played, r.Left = rates.Played()
+	b.add(r)
 	return nil
 }
 

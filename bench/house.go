@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"tapin/bench/timing"
 )
 
 // measureMemory is what our own processes take, with one session whose live view
@@ -102,19 +100,19 @@ const killsWithin = 20 * time.Second // see turns
 func (b *bench) measureKill(ctx context.Context) error {
 	site := serveSite()
 	defer site.Close()
-	took := measured{}
+	var took rounds
 	for range turns(b.rounds-1, killsWithin) { // none of them warms up
-		if err := b.killOnce(ctx, site.URL, took); err != nil {
+		if err := b.killOnce(ctx, site.URL, &took); err != nil {
 			return err
 		}
 	}
-	r := row{Group: "live", Name: "SIGKILL of the sidecar → live frames again", Unit: "ms", Listed: true, Figures: took.figures("")}
+	r := row{Group: "live", Name: "SIGKILL of the sidecar → live frames again", Unit: "ms", Listed: true}.from(&took, "")
 	r.Verdicts = append(r.Verdicts, atMost("p95, ms", r.Figures["tapin"].P95, 1500))
 	b.add(r)
 	return nil
 }
 
-func (b *bench) killOnce(ctx context.Context, site string, took measured) error {
+func (b *bench) killOnce(ctx context.Context, site string, took *rounds) error {
 	public, err := freePort()
 	if err != nil {
 		return err
@@ -147,12 +145,14 @@ func (b *bench) killOnce(ctx context.Context, site string, took measured) error 
 	if err != nil {
 		return err
 	}
-	ticks, began := timing.Now(), time.Now()
+	took.Begin()
+	began := time.Now()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		return err
 	}
 	d, err := comesBack(ctx, e, v, began)
-	took.add("tapin", d, ticks)
+	took.Add("tapin", d)
+	took.End()
 	return err
 }
 

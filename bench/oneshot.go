@@ -20,7 +20,6 @@ var oneShotPages = []string{"plain.html", "many-nodes.html", "same-origin-frame.
 type contestant struct {
 	name string
 	once func(ctx context.Context, kind, url string) (time.Duration, error)
-	took map[string][]time.Duration
 }
 
 // breath is between two calls, so that what one tidies up does not cost the next.
@@ -49,12 +48,14 @@ func (b *bench) measureOneShots(ctx context.Context) error {
 	defer warm.stop()
 	all := []*contestant{{name: "playwright-core", once: theirs}, {name: "tapin, cold", once: cold.oneShot}, {name: "tapin, warm", once: warm.oneShot}}
 	kinds := []string{"screenshot", "extract"}
-	for _, c := range all {
-		c.took = map[string][]time.Duration{}
+	played := map[string]*rounds{}
+	for _, kind := range kinds {
+		played[kind] = &rounds{}
 	}
 	for round := range min(b.rounds, 6) + 1 {
 		for i, page := range oneShotPages {
 			for _, kind := range kinds {
+				played[kind].Begin()
 				for turn := range all {
 					c := all[(turn+i+round)%len(all)] // nobody always goes first
 					took, err := c.once(ctx, kind, site.URL+"/"+page)
@@ -62,10 +63,11 @@ func (b *bench) measureOneShots(ctx context.Context) error {
 						return fmt.Errorf("%s: %w", c.name, err)
 					}
 					if round > 0 { // the first one starts the browsers
-						c.took[kind] = append(c.took[kind], took)
+						played[kind].Add(c.name, took)
 					}
 					time.Sleep(breath)
 				}
+				played[kind].End()
 			}
 		}
 	}
@@ -74,11 +76,7 @@ func (b *bench) measureOneShots(ctx context.Context) error {
 		return err
 	}
 	for _, kind := range kinds {
-		took := map[string][]time.Duration{}
-		for _, c := range all {
-			took[c.name] = c.took[kind]
-		}
-		r := row{Group: "one-shots", Name: "one-shot " + kind, Unit: "ms", Floor: "playwright-core", Figures: figuresOf(took, "playwright-core")}
+		r := row{Group: "one-shots", Name: "one-shot " + kind, Unit: "ms", Floor: "playwright-core"}.from(played[kind], "playwright-core")
 		r.Note = fmt.Sprintf("with pool.warm 2, %.0f %% of the contexts were warm", 100*hits)
 		r.Verdicts = []verdict{atMost("warm, to playwright-core", r.Figures["tapin, warm"].Ratio, 1)}
 		b.add(r)

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"tapin/bench/timing"
 )
 
 // The kinds of actions that are measured.
@@ -116,11 +114,11 @@ const (
 
 // measureAction lets everybody do it, turn by turn: a noisy moment hits all
 // alike. The first round warms up and counts for nothing.
-func measureAction(ctx context.Context, all []participant, a action, site string, rounds int) (measured, error) {
+func measureAction(ctx context.Context, all []participant, a action, site string, usual int) (*rounds, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(p participant) bool {
 		return p.name() == briefMCP && a.Kind != navigate || p.name() == bareMCP && !bareMCPDoes[a.Kind]
 	})
-	took := measured{}
+	took := &rounds{}
 	count := map[string]int{}
 	var players []participant
 	for _, p := range all {
@@ -134,7 +132,8 @@ func measureAction(ctx context.Context, all []participant, a action, site string
 		pause = restAfterAct
 	}
 	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // an order, not a secret
-	for round := range turns(a.weight.rounds(rounds)) {
+	for round := range turns(a.weight.rounds(usual)) {
+		took.Begin()
 		for _, i := range dice.Perm(len(players)) {
 			p := players[i]
 			if sitsOut(every[p.name()], round) {
@@ -142,16 +141,16 @@ func measureAction(ctx context.Context, all []participant, a action, site string
 			}
 			time.Sleep(pause)
 			n := count[p.name()]
-			began := timing.Now()
 			d, err := p.do(ctx, a.turn(n), fmt.Sprintf("%s/%s?n=%d", site, a.Page, n), fmt.Sprint("value ", n))
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", a.name(), p.name(), err)
 			}
 			count[p.name()]++
 			if round > 0 {
-				took.add(p.name(), d, began)
+				took.Add(p.name(), d)
 			}
 		}
+		took.End()
 	}
 	for _, p := range all {
 		if err := proven(ctx, p, a, count[p.name()]); err != nil {

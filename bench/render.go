@@ -20,8 +20,8 @@ const method = `Written by ` + "`make bench`" + `; do not edit. ` + "`go run ./b
   the floor and tapin play two or three times in a round, peers that answer with the page or are slow every second round, those that are in no target every fourth. Rows that
   come near to a target get twice the rounds, those that the target table does not name a third of them. Sessions are started when the machine has come to rest, and end
   together.
-- **What the host takes is not counted**: a turn during which the machine's host kept a processor to itself (the system counts that, in hundredths of a second) is left out, whoever's it
-  is. Where fewer than half of somebody's turns would remain, the half remains in which the host took least.
+- **What the host takes is not counted**: a round during which the machine's host kept more than 2 % of the processors' time from their work (the system counts that, in hundredths
+  of a second) is left out, for everybody. Where fewer than half of a row's rounds would remain, the half remains in which the host took least.
 - **Nobody wins by doing nothing**: after the rounds of a click or a fill the page is asked whether all of it arrived.
 - Navigation waits for the load event everywhere. The floor's click presses where the element is and checks nothing; its text is ` + "`innerText`" + `; its outline ` + "`getFullAXTree`" + `;
   its screenshot a PNG with ` + "`optimizeForSpeed`" + `. Everybody's page, and so everybody's picture, is 1280×720.
@@ -101,13 +101,11 @@ func (r *report) markdown() string {
 
 // heldUp tells how far the machine's host was in the way.
 func (r *report) heldUp() string {
-	counted, left := 0, 0
+	all, left := 0, 0
 	for _, each := range r.Rows {
-		for _, f := range each.Figures {
-			counted, left = counted+f.Rounds, left+f.Left
-		}
+		all, left = all+each.Played, left+each.Left
 	}
-	return fmt.Sprintf("The host kept %.0f %% of the processors' time from their work; %d of %d turns are left out.", 100*r.Held, left, counted+left)
+	return fmt.Sprintf("The host kept %.0f %% of the processors' time from their work; %d of %d rounds are left out.", 100*r.Held, left, all)
 }
 
 // cells is a row's figures as one cell of a table.

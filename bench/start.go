@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"time"
-
-	"tapin/bench/timing"
 )
 
 // For how long rounds of starts begin. Most of a warm one is waiting.
@@ -30,8 +28,9 @@ func (b *bench) measureStart(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(used) }()
-	took := measured{}
+	var took rounds
 	for round := range turns(2*b.rounds, coldWithin) {
+		took.Begin()
 		for who, start := range map[string]func() (time.Duration, error){
 			"floor":         func() (time.Duration, error) { return floorColdStart(ctx, b.chromium, url) },
 			"tapin":         func() (time.Duration, error) { return tapinColdStart(ctx, used, b.binary, url) },
@@ -41,17 +40,17 @@ func (b *bench) measureStart(ctx context.Context) error {
 			if who == "agent-browser" && !b.peers || sitsOut(startEvery[who], round) {
 				continue
 			}
-			began := timing.Now()
 			d, err := start()
 			if err != nil {
 				return fmt.Errorf("cold start: %s: %w", who, err)
 			}
 			if round > 0 { // the first one warms the disk, and is the first of its home
-				took.add(who, d, began)
+				took.Add(who, d)
 			}
 		}
+		took.End()
 	}
-	r := row{Group: "start", Name: "cold start: process start → first screenshot", Unit: "ms", Floor: "Chromium and raw CDP", Listed: true, Figures: took.figures("floor")}
+	r := row{Group: "start", Name: "cold start: process start → first screenshot", Unit: "ms", Floor: "Chromium and raw CDP", Listed: true}.from(&took, "floor")
 	r.Verdicts = append(r.Verdicts, atMost("to the floor", r.Figures["tapin"].Ratio, 1.15))
 	b.add(r)
 	return b.measureWarm(ctx, site.URL)
@@ -99,50 +98,52 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 		}
 		defer func() { w.stop() }() // of the last one, where there are several
 	}
-	took, long := measured{}, measured{}
+	var took, long rounds
 	for round := range turns(b.rounds, warmWithin) {
 		time.Sleep(spareBegins)
 		if err := quiet(ctx); err != nil {
 			return err
 		}
+		took.Begin()
+		long.Begin()
 		var begun []*way
 		for _, w := range ways {
 			if sitsOut(startEvery[w.who], round) {
 				continue
 			}
-			into := took
+			into := &took
 			if w.who == "tapin-own" {
-				into = long
+				into = &long
 			}
-			if round == 0 {
-				into = measured{} // it warms up
-			}
-			ticks := timing.Now()
 			bared, err := floorNewContext(bare, url) // it varies most, so it is measured beside each
 			if err != nil {
 				return fmt.Errorf("new context: %w", err)
 			}
-			into.add("floor", bared, ticks)
 			time.Sleep(restAfterAct)
-			ticks, began := timing.Now(), time.Now()
+			began := time.Now()
 			if err := firstPicture(ctx, w.sidecar, url); err != nil {
 				return fmt.Errorf("warm session: %s: %w", w.who, err)
 			}
-			into.add(w.who, time.Since(began), ticks)
+			if round > 0 {
+				into.Add("floor", bared)
+				into.Add(w.who, time.Since(began))
+			}
 			time.Sleep(restAfterAct)
 			begun = append(begun, w)
 		}
+		took.End()
+		long.End()
 		for _, w := range begun {
 			if err := w.finish(ctx, b.binary, site); err != nil {
 				return err
 			}
 		}
 	}
-	r := row{Group: "start", Name: "warm session → first screenshot", Unit: "ms", Floor: "raw new context", Listed: true, Figures: took.figures("floor")}
+	r := row{Group: "start", Name: "warm session → first screenshot", Unit: "ms", Floor: "raw new context", Listed: true}.from(&took, "floor")
 	r.Verdicts = append(r.Verdicts, atMost("the first one, to the floor", r.Figures["tapin-new"].Ratio, 1.1),
 		atMost("after another one, to the floor", r.Figures["tapin"].Ratio, 1.1), atMost("from the pool, to the floor", r.Figures["tapin-pool"].Ratio, 0.5))
 	b.add(r)
-	r = row{Group: "start", Name: "session with nothing started ahead → first screenshot", Unit: "ms", Floor: "raw new context", Figures: long.figures("floor")}
+	r = row{Group: "start", Name: "session with nothing started ahead → first screenshot", Unit: "ms", Floor: "raw new context"}.from(&long, "floor")
 	r.Verdicts = append(r.Verdicts, atMost("to the floor", r.Figures["tapin-own"].Ratio, 1.1))
 	b.add(r)
 	return nil

@@ -1,12 +1,14 @@
-// Package timing is how turns are timed and condensed, by the benchmark and by
+// Package timing is how rounds are timed and condensed, by the benchmark and by
 // the Go benchmarks that it reads.
 //
 // On a machine that shares its processors with others, the host takes them away now
 // and then, for milliseconds or for seconds, and says so afterwards. What it took has
-// nothing to do with what was measured, so turns are told apart by it.
+// nothing to do with what was measured, so rounds are told apart by it: whole rounds,
+// because whoever takes longer in one is also hit more often.
 package timing
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strconv"
@@ -56,38 +58,59 @@ func Since(then Ticks) Ticks {
 // Share is how much of what the processors had to do the host kept from them.
 func (t Ticks) Share() float64 { return float64(t.Held) / float64(max(1, t.Busy+t.Held)) }
 
-// Turns are what came of one thing that is measured again and again.
-type Turns[T any] struct {
-	all []turn[T]
+// Calm is the share that the host may keep in a round that counts.
+const Calm = 0.02
+
+// Rounds are what everybody got, round after round.
+type Rounds[T any] struct {
+	all  []round[T]
+	open round[T]
 }
 
-type turn[T any] struct {
-	got  T
-	held int
+type round[T any] struct {
+	got   map[string][]T
+	began Ticks
+	held  float64
 }
 
-// Add notes what came of a turn that began when the ticks were read.
-func (t *Turns[T]) Add(got T, began Ticks) {
-	t.all = append(t.all, turn[T]{got, Since(began).Held})
+// Begin begins a round.
+func (r *Rounds[T]) Begin() { r.open = round[T]{got: map[string][]T{}, began: Now()} }
+
+// Add notes what somebody got in the round that was begun.
+func (r *Rounds[T]) Add(who string, got T) { r.open.got[who] = append(r.open.got[who], got) }
+
+// End ends the round. One in which nobody got anything was none.
+func (r *Rounds[T]) End() {
+	if len(r.open.got) > 0 {
+		r.open.held = Since(r.open.began).Share()
+		r.all = append(r.all, r.open)
+	}
 }
 
-// Counted are the turns in which the host held nothing up. Where these are less than
-// half of all, they are the half in which it held up least.
-func (t *Turns[T]) Counted() []T {
-	least := slices.Clone(t.all)
-	slices.SortStableFunc(least, func(a, b turn[T]) int { return a.held - b.held })
-	var counted []T
-	for i, each := range least {
-		if each.held > 0 && i >= (len(least)+1)/2 {
-			break
+// Counted is what everybody got in the rounds that count: those in which the machine
+// was calm, or where these are less than half of all, the calmer half.
+func (r *Rounds[T]) Counted() map[string][]T {
+	counted := map[string][]T{}
+	for _, each := range r.calm() {
+		for who, got := range each.got {
+			counted[who] = append(counted[who], got...)
 		}
-		counted = append(counted, each.got)
 	}
 	return counted
 }
 
-// Left is how many turns are not counted.
-func (t *Turns[T]) Left() int { return len(t.all) - len(t.Counted()) }
+// Played is how many rounds there were, and how many of them do not count.
+func (r *Rounds[T]) Played() (all, left int) { return len(r.all), len(r.all) - len(r.calm()) }
+
+func (r *Rounds[T]) calm() []round[T] {
+	calmest := slices.Clone(r.all)
+	slices.SortStableFunc(calmest, func(a, b round[T]) int { return cmp.Compare(a.held, b.held) })
+	n := (len(calmest) + 1) / 2
+	for n < len(calmest) && calmest[n].held <= Calm {
+		n++
+	}
+	return calmest[:n]
+}
 
 // Quantile lies between two of them where it is none of them: of an even number,
 // the median is the middle of the middle two.

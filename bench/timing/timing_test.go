@@ -6,31 +6,45 @@ import (
 	"time"
 )
 
-func of(held ...int) *Turns[int] {
-	t := &Turns[int]{}
-	for i, h := range held {
-		t.all = append(t.all, turn[int]{i, h})
-	}
-	return t
-}
-
-func TestOnlyTurnsThatNothingHeldUpCount(t *testing.T) {
+func TestOnlyRoundsOfACalmMachineCount(t *testing.T) {
 	for _, each := range []struct {
 		name string
-		held []int
-		want []int
+		held []float64 // in each round
+		want []int     // the rounds that count
 	}{
-		{"none held up", []int{0, 0, 0}, []int{0, 1, 2}},
-		{"a few", []int{0, 5, 0, 0, 1}, []int{0, 2, 3}},
-		{"most: the half in which least was", []int{9, 0, 7, 2, 8}, []int{1, 3, 2}},
-		{"all alike", []int{3, 3, 3, 3}, []int{0, 1}},
-		{"one", []int{4}, []int{0}},
-		{"nothing measured", nil, nil},
+		{"calm all the time", []float64{0, 0.01, 0.02}, []int{0, 1, 2}},
+		{"mostly", []float64{0, 0.5, 0, 0, 0.03}, []int{0, 2, 3}},
+		{"hardly ever: the calmer half", []float64{0.9, 0, 0.7, 0.2, 0.8}, []int{1, 3, 2}},
+		{"never, and always alike", []float64{0.3, 0.3, 0.3, 0.3}, []int{0, 1}},
+		{"one round", []float64{0.4}, []int{0}},
+		{"none", nil, nil},
 	} {
-		turns := of(each.held...)
-		if got := turns.Counted(); !slices.Equal(got, each.want) || turns.Left() != len(each.held)-len(each.want) {
-			t.Errorf("%s: counted %v, %d left out; want %v", each.name, got, turns.Left(), each.want)
+		var r Rounds[int]
+		for i, held := range each.held {
+			r.all = append(r.all, round[int]{got: map[string][]int{"one": {i}, "other": {i, i}}, held: held})
 		}
+		got := r.Counted()
+		if !slices.Equal(got["one"], each.want) || len(got["other"]) != 2*len(each.want) {
+			t.Errorf("%s: counted %v, want %v", each.name, got, each.want)
+		}
+		if all, left := r.Played(); all != len(each.held) || left != len(each.held)-len(each.want) {
+			t.Errorf("%s: %d rounds, %d left out", each.name, all, left)
+		}
+	}
+}
+
+func TestARoundIsWhatWasGotInIt(t *testing.T) {
+	var r Rounds[float64]
+	for i := range 3 {
+		r.Begin()
+		if i > 0 { // in the first one nobody gets anything
+			r.Add("one", float64(i))
+			r.Add("one", float64(10*i))
+		}
+		r.End()
+	}
+	if all, _ := r.Played(); all != 2 || len(r.all[1].got["one"]) != 2 || r.all[1].got["one"][1] != 20 {
+		t.Errorf("%d rounds: %v", all, r.all)
 	}
 }
 

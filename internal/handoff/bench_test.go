@@ -51,15 +51,18 @@ func BenchmarkPast(b *testing.B) {
 	past(b, paths[1], 100_000)
 	compare := func(name string, do func(i int)) {
 		b.Run(name, func(b *testing.B) {
-			var took [2]timing.Turns[time.Duration]
+			var took timing.Rounds[time.Duration]
 			for b.Loop() {
-				for i := range took {
-					ticks, began := timing.Now(), time.Now()
+				took.Begin()
+				for i, size := range []string{"few", "many"} {
+					began := time.Now()
 					do(i)
-					took[i].Add(time.Since(began), ticks)
+					took.Add(size, time.Since(began))
 				}
+				took.End()
 			}
-			b.ReportMetric(median(took[1])/median(took[0]), "many/few")
+			median := func(size string) float64 { return float64(timing.Quantile(took.Counted()[size], 0.5)) }
+			b.ReportMetric(median("many")/median("few"), "many/few")
 		})
 	}
 	compare("open", func(i int) { benchHouse(b, paths[i]).moveOut() })
@@ -78,10 +81,6 @@ func BenchmarkPast(b *testing.B) {
 		_, err = houses[i].Finish(b.Context(), Owner, rec.ID, false)
 		must(b, err)
 	})
-}
-
-func median(of timing.Turns[time.Duration]) float64 {
-	return float64(timing.Quantile(of.Counted(), 0.5))
 }
 
 func benchHouse(b *testing.B, path string) *house {

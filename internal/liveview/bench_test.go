@@ -18,7 +18,7 @@ const pulse = `<!doctype html><body style="margin:0;background:red"><script>let 
 // the viewer's socket, beside raw CDP on the same browser: two browsers, the same
 // page, one round after the other.
 func BenchmarkTapToPicture(b *testing.B) {
-	var ours, raw timing.Turns[time.Duration]
+	var took timing.Rounds[time.Duration]
 	measure(b, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
@@ -77,25 +77,26 @@ func BenchmarkTapToPicture(b *testing.B) {
 			for len(frames) > 0 {
 				take()
 			}
-			ticks, began := timing.Now(), time.Now()
+			began := time.Now()
 			press("mousePressed")
 			press("mouseReleased")
 			if take() {
-				raw.Add(time.Since(began), ticks)
+				took.Add("raw", time.Since(began))
 			}
 		}
 		own := func() {
 			before := len(p.seen())
-			ticks, began := timing.Now(), time.Now()
+			began := time.Now()
 			p.tap(ctx, "hof_1", 50, 50)
 			p.until("the changed picture", func() bool { return len(p.frames) > before })
-			ours.Add(p.seen()[before].at.Sub(began), ticks)
+			took.Add("ours", p.seen()[before].at.Sub(began))
 		}
 		// What either does after its turn is in the way of whose turn is next: our page
 		// comes to rest, and its sharp still is taken.
 		ourTurn := turn{own, 500 * time.Millisecond}
 		rawTurn := turn{floor, 250 * time.Millisecond}
 		for i := range b.N {
+			took.Begin()
 			turns := []turn{rawTurn, ourTurn}
 			if i%2 == 1 {
 				slices.Reverse(turns)
@@ -104,18 +105,18 @@ func BenchmarkTapToPicture(b *testing.B) {
 				t.take()
 				time.Sleep(t.rest)
 			}
+			took.End()
 		}
 	})
-	if len(raw.Counted()) == 0 {
+	counted := took.Counted()
+	if len(counted["raw"]) == 0 {
 		b.Fatal("raw CDP showed nothing to compare with")
 	}
 	for name, q := range map[string]float64{"p50": .5, "p95": .95} {
-		at := func(all timing.Turns[time.Duration]) float64 {
-			return timing.Milliseconds(timing.Quantile(all.Counted(), q))
-		}
-		b.ReportMetric(at(ours), "ours-ms-"+name)
-		b.ReportMetric(at(raw), "raw-ms-"+name)
-		b.ReportMetric(at(ours)/at(raw), "ratio-"+name)
+		ours, raw := timing.Quantile(counted["ours"], q), timing.Quantile(counted["raw"], q)
+		b.ReportMetric(timing.Milliseconds(ours), "ours-ms-"+name)
+		b.ReportMetric(timing.Milliseconds(raw), "raw-ms-"+name)
+		b.ReportMetric(float64(ours)/float64(raw), "ratio-"+name)
 	}
 }
 
