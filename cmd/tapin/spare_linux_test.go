@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,11 +20,16 @@ func (w *world) spares() []string {
 	return all
 }
 
-// fromStock starts a session as soon as a browser is being started for it, and
-// tells which one it was given.
+// fromStock starts a session once a browser is ready for it, and tells which one it
+// was given.
 func (w *world) fromStock() (session, spare string) {
 	w.t.Helper()
-	w.within(time.Minute, "a spare browser", func() bool { return len(w.spares()) > 0 })
+	w.within(time.Minute, "a spare browser", func() bool {
+		figures := w.stream("agent", "/metrics").Body
+		defer func() { _ = figures.Close() }()
+		raw, err := io.ReadAll(figures)
+		return err == nil && strings.Contains(string(raw), "\ntapin_browsers_ready 1\n")
+	})
 	session = w.must("agent", "POST", "/session/start", map[string]any{"url": w.site.URL + "/login?round=1", "screenshot": false}).text("session_id")
 	record, err := os.ReadFile(filepath.Join(w.home, "sessions", session+".json"))
 	if err != nil {

@@ -3,18 +3,15 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 	"unicode/utf16"
 )
 
@@ -163,32 +160,4 @@ func (k *talk) events(who string) string {
 			return all.String()
 		}
 	}
-}
-
-func (k *talk) stream(who, path string) *http.Response {
-	k.t.Helper()
-	address, err := os.ReadFile(filepath.Join(k.home, "control.addr"))
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	token, err := os.ReadFile(filepath.Join(k.home, who+".token"))
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	k.t.Cleanup(cancel)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+strings.TrimSpace(string(address))+path, nil)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	req.Close = true
-	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		k.t.Fatalf("%s %s: %d", who, path, resp.StatusCode)
-	}
-	return resp
 }

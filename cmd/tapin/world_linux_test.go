@@ -157,6 +157,35 @@ func (w *world) must(who, method, path string, body any) answer {
 	return got
 }
 
+// stream is an answer that is read as it comes.
+func (w *world) stream(who, path string) *http.Response {
+	w.t.Helper()
+	address, err := os.ReadFile(filepath.Join(w.home, "control.addr"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	token, err := os.ReadFile(filepath.Join(w.home, who+".token"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	w.t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+strings.TrimSpace(string(address))+path, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req.Close = true
+	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		w.t.Fatalf("%s %s: %d", who, path, resp.StatusCode)
+	}
+	return resp
+}
+
 // pids are the processes of a part of tapin in this home.
 func (w *world) pids(part string) []int {
 	var found []int

@@ -129,6 +129,7 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 		return err
 	}
 	countMinutes(registry, book)
+	countReady(registry, providers.local)
 	s.openInsight(registry)
 	s.figures = figures{s.insight, s.logins, book}
 	s.sessions, err = session.New(session.Deps{

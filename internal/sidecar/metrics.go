@@ -3,6 +3,7 @@ package sidecar
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"tapin/internal/browser/local"
 	"tapin/internal/egress"
 )
 
@@ -14,4 +15,11 @@ func countBlocks(registry *prometheus.Registry) func(egress.Block) {
 	}, []string{"rule"})
 	registry.MustRegister(blocks)
 	return func(b egress.Block) { blocks.WithLabelValues(b.Rule).Inc() }
+}
+
+// countReady tells how many browsers wait for a session.
+func countReady(registry *prometheus.Registry, from *local.Provider) {
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "tapin_browsers_ready", Help: "Browsers that were started ahead and wait for a session.",
+	}, func() float64 { return float64(from.Spares()) }))
 }

@@ -23,7 +23,6 @@ type instance struct {
 	client   *holder.Client
 	conn     *cdp.Conn
 	ref      browser.Ref
-	given    bool // to somebody who takes spares too: the next one will be wanted when it ends
 	unused   bool // it was not found again
 }
 
@@ -57,9 +56,7 @@ func (i *instance) End(ctx context.Context) error {
 	asked := i.client.End(ctx)
 	_ = i.conn.Close()
 	if holder.awaitEnd(ctx) && i.provider.sweep(ctx, i.dir) {
-		if i.given {
-			i.provider.spares.vacate()
-		}
+		i.provider.spares.ended(i.ref.ID)
 		return nil
 	}
 	if _, lost := cdp.IsLost(asked); lost {

@@ -95,17 +95,19 @@ func (p *Provider) Create(ctx context.Context, spec browser.Spec) (browser.Insta
 	var inst *instance
 	if spec.Ahead {
 		inst = p.takeSpare(ctx, spec)
-		if err := ctx.Err(); inst == nil && err != nil {
-			return nil, fault.Wrap(fault.SessionCreateFailed, startOp, err)
-		}
 	}
 	if inst == nil {
 		var err error
 		if inst, err = p.start(ctx, spec); err != nil {
+			if spec.Ahead {
+				p.spares.vacate() // whoever failed to begin tries again
+			}
 			return nil, err
 		}
 	}
-	inst.given = spec.Ahead
+	if spec.Ahead {
+		p.spares.give(inst.ref.ID)
+	}
 	return inst, nil
 }
 
@@ -128,6 +130,9 @@ func (p *Provider) begin(ctx context.Context, spec browser.Spec, furnish func(*i
 	chromium, err := p.Chromium()
 	if err != nil {
 		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fault.Wrap(fault.SessionCreateFailed, startOp, err)
 	}
 	dir, lock, err := p.claim(spec.ID)
 	if err != nil {
@@ -257,7 +262,8 @@ func (p *Provider) Reconnect(ctx context.Context, ref browser.Ref) (browser.Inst
 	if err != nil {
 		return nil, err
 	}
-	inst.ref.Context, inst.given = ref.Context, true
+	inst.ref.Context = ref.Context
+	p.spares.give(ref.ID)
 	return inst, nil
 }
 
@@ -301,12 +307,14 @@ func (p *Provider) End(ctx context.Context, ref browser.Ref) error {
 		return err
 	}
 	if p.sweep(ctx, dir) {
+		p.spares.ended(ref.ID)
 		return nil
 	}
 	inst, err := p.connect(ctx, ref.ID, dir)
 	if err != nil {
 		// It may be on its way out.
 		if p.clear(ctx, dir) {
+			p.spares.ended(ref.ID)
 			return nil
 		}
 		return err

@@ -94,9 +94,10 @@ func (p *Provider) spare(ctx context.Context, spec browser.Spec, open func(conte
 }
 
 // takeSpare gives one away as the browser that spec wants; nil means that there
-// is none. One that has died is no reason not to start another.
+// is none. One that has died is no reason not to start another; who has left takes no
+// more of them.
 func (p *Provider) takeSpare(ctx context.Context, spec browser.Spec) *instance {
-	for {
+	for ctx.Err() == nil {
 		inst := p.spares.pop(ctx)
 		if inst == nil {
 			return nil
@@ -108,6 +109,7 @@ func (p *Provider) takeSpare(ctx context.Context, spec browser.Spec) *instance {
 		p.log.Warn("a browser that was kept ready is of no use", "error", err)
 		_ = inst.End(context.WithoutCancel(ctx))
 	}
+	return nil
 }
 
 // become makes a spare browser the one that spec wants.

@@ -12,6 +12,7 @@ import (
 	"tapin/internal/browser"
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/browser/local"
+	"tapin/internal/fault"
 	"tapin/internal/page"
 )
 
@@ -244,7 +245,7 @@ func TestTheOneThatNobodyWaitsForAnyLongerIsKept(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsForOneAsTheKeepingEndsStartsItsOwn(t *testing.T) {
+func TestNothingIsLeftWhereTheKeepingEndsAsSomebodyWaits(t *testing.T) {
 	t.Parallel()
 	ctx, run := browsertest.Context(t), shortDir(t)
 	p := local.New(run, 1, nil)
@@ -267,5 +268,40 @@ func TestWhoWaitsForOneAsTheKeepingEndsStartsItsOwn(t *testing.T) {
 	}
 	if left, err := os.ReadDir(run); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A session that fails to begin, at an address that cannot be opened say, is tried
+// again: its next attempt finds a browser as the first did.
+func TestWhoFailsToBeginFindsOneAgain(t *testing.T) {
+	t.Parallel()
+	ctx, run := browsertest.Context(t), shortDir(t)
+	p := local.New(run, 1, nil)
+	keeping(t, p, local.Stock{Follow: time.Minute, Vacant: true})
+	browsertest.Eventually(t, 20*time.Second, "one for the first", func() bool { return p.Spares() == 1 })
+	inst, err := p.Create(ctx, forSession("ses_fails-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = inst.Release()
+	if err := p.End(ctx, inst.Ref()); err != nil { // as who undoes it does
+		t.Fatal(err)
+	}
+	browsertest.Eventually(t, 20*time.Second, "one for the next attempt", func() bool { return p.Spares() == 1 })
+}
+
+func TestWhoHasLeftTakesNone(t *testing.T) {
+	t.Parallel()
+	ctx, run := browsertest.Context(t), shortDir(t)
+	p := local.New(run, 1, nil)
+	keeping(t, p, local.Stock{Always: 2})
+	browsertest.Eventually(t, 40*time.Second, "two", func() bool { return p.Spares() == 2 })
+	gone, leave := context.WithCancel(ctx)
+	leave()
+	if _, err := p.Create(gone, forSession("ses_gone-2")); fault.Of(err).Code != fault.SessionCreateFailed {
+		t.Errorf("who had left got %v", err)
+	}
+	if n := p.Spares(); n != 2 {
+		t.Errorf("%d of 2 are left", n)
 	}
 }

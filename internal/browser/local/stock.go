@@ -23,11 +23,12 @@ type spares struct {
 	mu      sync.Mutex
 	ready   []*instance
 	stock   Stock
-	begun   bool           // somebody has asked for one
-	vacant  time.Time      // until when a place is kept for whoever comes next
-	news    chan struct{}  // told when one more may be wanted; nil while none are kept
-	making  chan *instance // gives the one that is being made to who waits for it; nil while none is
-	awaited bool           // somebody does
+	begun   bool            // somebody has asked for one
+	given   map[string]bool // who ends one of these often wants the next
+	vacant  time.Time       // until when a place is kept for whoever comes next
+	news    chan struct{}   // told when one more may be wanted; nil while none are kept
+	making  chan *instance  // gives the one that is being made to who waits for it; nil while none is
+	awaited bool            // somebody does
 }
 
 // keep begins to keep browsers, and tells when one more may be wanted.
@@ -81,7 +82,28 @@ func (s *spares) isAwaited() bool {
 	return s.awaited
 }
 
-// vacate keeps the place of a browser that has ended, for a while.
+// give notes that a browser is with somebody who takes spares.
+func (s *spares) give(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.given == nil {
+		s.given = map[string]bool{}
+	}
+	s.given[id] = true
+}
+
+// ended is told of every browser that has, and keeps the place of one that was given.
+func (s *spares) ended(id string) {
+	s.mu.Lock()
+	was := s.given[id]
+	delete(s.given, id)
+	s.mu.Unlock()
+	if was {
+		s.vacate()
+	}
+}
+
+// vacate keeps a place for whoever comes next, for a while.
 func (s *spares) vacate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
