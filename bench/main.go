@@ -30,7 +30,7 @@ type bench struct {
 	soakFor  time.Duration
 	filter   string // of the actions, those whose name has this in it
 	began    time.Time
-	ticks    timing.Ticks // when it began
+	ticks    timing.Ticks // when the processors were awake
 	report   report
 }
 
@@ -64,7 +64,7 @@ var suites = []suite{
 }
 
 func main() {
-	b := &bench{began: time.Now(), ticks: timing.Now()}
+	b := &bench{began: time.Now()}
 	only := flag.String("only", "", "suites to run, with commas between; all without it")
 	flag.BoolVar(&b.smoke, "smoke", false, "one round, without the peers, to see that it still runs")
 	flag.IntVar(&b.rounds, "rounds", 15, "rounds of each measurement")
@@ -73,8 +73,12 @@ func main() {
 	flag.StringVar(&b.filter, "actions", "", "only actions whose name has this in it")
 	flag.StringVar(&b.binary, "tapin", "bin/tapin", "the program to measure")
 	render := flag.String("render", "", "only write docs/BENCHMARKS.md from this file")
+	awake := flag.Bool("awake", false, "keep the processors awake until the input ends, for the bench itself")
 	bare := flag.Bool("bare-mcp", false, "be an MCP server that does the least, for the bench itself")
 	flag.Parse()
+	if *awake {
+		finish(stayAwake())
+	}
 	if *render != "" {
 		finish(renderFile(*render))
 	}
@@ -111,6 +115,12 @@ func (b *bench) run(ctx context.Context, only string) error {
 			return fmt.Errorf("there is no suite %q; there are %s", name, names())
 		}
 	}
+	sleep, err := keepAwake(ctx)
+	if err != nil {
+		return err
+	}
+	defer sleep()
+	b.ticks = timing.Now()
 	b.report.describe(ctx, b)
 	for _, s := range suites {
 		if wanted != nil && !slices.Contains(wanted, s.name) || wanted == nil && (s.alone || b.smoke && !s.quick) || s.peers && !b.peers {

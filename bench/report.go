@@ -19,7 +19,7 @@ import (
 type report struct {
 	At       time.Time         `json:"at"`
 	Took     string            `json:"took"`
-	Held     float64           `json:"held"` // how much of what the processors wanted to do the host kept from them
+	Held     float64           `json:"held"` // how much of the time the host kept the processors to itself
 	Machine  string            `json:"machine"`
 	Versions map[string]string `json:"versions"`
 	Rounds   int               `json:"rounds"`

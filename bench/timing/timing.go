@@ -19,8 +19,8 @@ import (
 // Ticks is what the processors have done since the machine was started, in
 // hundredths of a second.
 type Ticks struct {
-	Busy int
-	Held int // there was work, and the host kept the processor to itself
+	Busy int // without what runs only where nobody else wants to
+	Held int // a processor was wanted, and the host kept it to itself
 	All  int
 }
 
@@ -39,7 +39,7 @@ func Now() Ticks {
 		}
 		now.All += ticks
 		switch i {
-		case 4, 5: // idle, and waiting for the disk
+		case 2, 4, 5: // nice, idle, and waiting for the disk
 		case 8:
 			now.Held += ticks
 		default:
@@ -55,8 +55,8 @@ func Since(then Ticks) Ticks {
 	return Ticks{Busy: now.Busy - then.Busy, Held: now.Held - then.Held, All: now.All - then.All}
 }
 
-// Share is how much of what the processors had to do the host kept from them.
-func (t Ticks) Share() float64 { return float64(t.Held) / float64(max(1, t.Busy+t.Held)) }
+// Share is for how much of the time the host kept the processors to itself.
+func (t Ticks) Share() float64 { return float64(t.Held) / float64(max(1, t.All)) }
 
 // Calm is the share that the host may keep in a round that counts.
 const Calm = 0.02
