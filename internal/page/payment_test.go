@@ -55,6 +55,7 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 		"/last":   tellsPaid + `<p>Total: $12.00</p><p>Payment method: Visa •••• 4417</p><button>Change card</button> <button id=p onclick="pay()">Off we go</button>`,
 		"/again":  tellsPaid + `<p>Your card was declined.</p><p>Total: $12.00</p><p>Visa 4417</p><button id=p onclick="pay()">Try again</button>`,
 		"/turns":  tellsPaid + `<p>Amount due: $12.00</p><button id=p>Show more</button><script>addEventListener('pointerdown', () => { p.textContent = 'Pay now' }, true); addEventListener('click', pay, true)</script>`,
+		"/thumb":  tellsPaid + `<p>Amount due: $12.00</p><button id=p>Show more</button><script>addEventListener('pointerdown', () => { p.textContent = 'Pay now' }, true); addEventListener('touchstart', pay, true)</script>`,
 		"/owners": tellsPaid + `<button id=p onclick="pay()">Abschicken 12</button>`,
 	})
 	x, y := 120.0, 125.0
@@ -77,23 +78,24 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 		path string
 		do   func(context.Context) error
 	}{
-		"a selector":                       {"/", click(css("#p"))},
-		"a text":                           {"/", click(page.Locator{Text: "Pay now"})},
-		"a point":                          {"/", click(at)},
-		"a point in a frame of elsewhere":  {"/frame", click(at)},
-		"an element in such a frame":       {"/frame", click(css("#p"))},
-		"a script's click":                 {"/", rung("S4_JS_INJECT")},
-		"the keyboard":                     {"/", rung("S5_KEYBOARD")},
-		"a finger":                         {"/", rung("S6_CDP_RAW")},
-		"Enter in a field":                 {"/form", press("Enter")},
-		"a link whose script sends a form": {"/late", click(css("#p"))},
-		"a key that the page gave it":      {"/short", press("F8")},
-		"a frame that slides under it":     {"/slide", func(ctx context.Context) error { return errors.Join(click(css("#ready"))(ctx), click(css("#p"))(ctx)) }},
-		"words that nobody taught us":      {"/card", click(css("#p"))},
-		"words that end such a page":       {"/last", click(css("#p"))},
-		"a second try":                     {"/again", click(css("#p"))},
-		"a button that turns in the hand":  {"/turns", click(css("#p"))},
-		"words of the owner's own":         {"/owners", click(css("#p"))},
+		"a selector":                                   {"/", click(css("#p"))},
+		"a text":                                       {"/", click(page.Locator{Text: "Pay now"})},
+		"a point":                                      {"/", click(at)},
+		"a point in a frame of elsewhere":              {"/frame", click(at)},
+		"an element in such a frame":                   {"/frame", click(css("#p"))},
+		"a script's click":                             {"/", rung("S4_JS_INJECT")},
+		"the keyboard":                                 {"/", rung("S5_KEYBOARD")},
+		"a finger":                                     {"/", rung("S6_CDP_RAW")},
+		"Enter in a field":                             {"/form", press("Enter")},
+		"a link whose script sends a form":             {"/late", click(css("#p"))},
+		"a key that the page gave it":                  {"/short", press("F8")},
+		"a frame that slides under it":                 {"/slide", func(ctx context.Context) error { return errors.Join(click(css("#ready"))(ctx), click(css("#p"))(ctx)) }},
+		"words that nobody taught us":                  {"/card", click(css("#p"))},
+		"words that end such a page":                   {"/last", click(css("#p"))},
+		"a second try":                                 {"/again", click(css("#p"))},
+		"a button that turns in the hand":              {"/turns", click(css("#p"))},
+		"a button that turns in the hand, by a finger": {"/thumb", rung("S6_CDP_RAW")},
+		"words of the owner's own":                     {"/owners", click(css("#p"))},
 	} {
 		d.open(ctx, t, c.path)
 		d.reachable(ctx, t, c.path)

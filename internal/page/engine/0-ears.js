@@ -6,9 +6,14 @@
   const listening = {} // who, by the type of event
   const pass = e => { for (const fn of listening[e.type] ?? []) fn(e) }
 
-  // Those for fingers are not among them: they slow scrolling.
+  // Of fingers they only listen: if they could prevent anything, scrolling would have
+  // to wait for them.
   const types = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click', 'auxclick', 'dblclick', 'keydown', 'keypress', 'keyup', 'submit', 'beforeinput', 'input']
-  const attend = () => { for (const type of types) addEventListener(type, pass, true) }
+  const fingers = ['touchstart', 'touchend']
+  const attend = () => {
+    for (const type of types) addEventListener(type, pass, true)
+    for (const type of fingers) addEventListener(type, pass, { capture: true, passive: true })
+  }
   attend()
 
   // hears adds a listener; one that is there already is not added again. It also
