@@ -251,6 +251,9 @@ func (h *house) startRoom() {
 		cancel()
 		tasks.Wait()
 	}
+	// Until it follows: what begins as it looks around for the first time is told of
+	// two seconds later.
+	synctest.Wait()
 }
 
 // killRoom ends the conversation at this instruction and begins it anew. What
