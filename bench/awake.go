@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 )
 
 // keepAwake has no processor sleep until stop is called, or the bench ends.
@@ -21,7 +22,8 @@ func keepAwake(ctx context.Context) (stop func(), err error) {
 	}
 	cmd := exec.CommandContext(ctx, self, "-awake") //nolint:gosec // ourselves
 	cmd.Stderr = os.Stderr
-	line, err := cmd.StdinPipe() // its end is how it learns of ours
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // sessions are given a share each, and its own is a small one
+	line, err := cmd.StdinPipe()                         // its end is how it learns of ours
 	if err != nil {
 		return nil, err
 	}
