@@ -87,6 +87,9 @@ const again = 3
 // rung clicks in one way, and says with what effect. paid tells that a payment
 // was permitted: that is one try, and no other may follow it.
 func (t *Tab) rung(ctx context.Context, rung string, l Locator, o ClickOptions, deadline time.Time) (effect string, paid bool, err error) {
+	if rung == byTouch {
+		ctx = byFinger(ctx)
+	}
 	for tries := 0; ; tries++ {
 		types := append(slices.Clone(clickEvents), "keydown", "touchstart")
 		// A later rung finds the element where it was; it needs a moment at least,

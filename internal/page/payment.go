@@ -43,6 +43,8 @@ type Guarding struct {
 	// Settled hears what became of what was permitted: confirmed, none or
 	// unknown. It is called once for each permission; nil means nobody asks.
 	Settled func(ctx context.Context, effect string)
+
+	fingers bool // what is done is done with one
 }
 
 // Trace is the document in which something was permitted.
@@ -69,6 +71,20 @@ func guardOf(ctx context.Context) *Guarding {
 	return g
 }
 
+// byFinger has the guard stop fingers too. It does not otherwise: each change of that
+// has the browser work out anew where a page may be touched, and a mouse touches nothing.
+func byFinger(ctx context.Context) context.Context {
+	g := guardOf(ctx)
+	if g == nil {
+		return ctx
+	}
+	own := *g
+	own.fingers = true
+	return context.WithValue(ctx, guardKey{}, &own)
+}
+
+func (g *Guarding) rules() payRules { return payRules{Patterns: g.Patterns, Fingers: g.fingers} }
+
 // verdict of the engine about one element.
 type payVerdict struct {
 	Here  bool     `json:"here"`
@@ -88,6 +104,7 @@ type payRules struct {
 	Patterns []string `json:"patterns,omitempty"`
 	Card     bool     `json:"card,omitempty"` // another frame has fields for a card
 	Sum      bool     `json:"sum,omitempty"`  // or shows a total
+	Fingers  bool     `json:"fingers,omitempty"`
 }
 
 // payAsk is what the engine is asked about: an element, or a key where the focus is.
@@ -104,7 +121,7 @@ func judging(ctx context.Context) *payAsk {
 	if g == nil {
 		return nil
 	}
-	rules := payRules{Patterns: g.Patterns}
+	rules := g.rules()
 	return &payAsk{payRules: rules, Arm: &rules}
 }
 
@@ -176,7 +193,7 @@ func (t *Tab) passFound(ctx context.Context, kind string, got found) (*passage, 
 }
 
 func (t *Tab) newPassage(g *Guarding, kind string, id int) *passage {
-	return &passage{guard: g, kind: kind, id: id, rules: payRules{Patterns: g.Patterns}, trace: Trace{t.ID(), string(t.life.now().loader)}}
+	return &passage{guard: g, kind: kind, id: id, rules: g.rules(), trace: Trace{t.ID(), string(t.life.now().loader)}}
 }
 
 // enter has what was judged permitted, and closes the gate behind it.
@@ -209,7 +226,7 @@ func (t *Tab) aside(ctx context.Context, kind string, closed []frame, fn func(*p
 	if g == nil {
 		return fn(nil)
 	}
-	p := &passage{guard: g, kind: kind, rules: payRules{Patterns: g.Patterns}, armed: closed}
+	p := &passage{guard: g, kind: kind, rules: g.rules(), armed: closed}
 	if len(closed) == 0 {
 		p.look(ctx, t, nil)
 		if err := p.arm(ctx, t, ""); err != nil {

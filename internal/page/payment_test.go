@@ -55,7 +55,7 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 		"/last":   tellsPaid + `<p>Total: $12.00</p><p>Payment method: Visa •••• 4417</p><button>Change card</button> <button id=p onclick="pay()">Off we go</button>`,
 		"/again":  tellsPaid + `<p>Your card was declined.</p><p>Total: $12.00</p><p>Visa 4417</p><button id=p onclick="pay()">Try again</button>`,
 		"/turns":  tellsPaid + `<p>Amount due: $12.00</p><button id=p>Show more</button><script>addEventListener('pointerdown', () => { p.textContent = 'Pay now' }, true); addEventListener('click', pay, true)</script>`,
-		"/thumb":  tellsPaid + `<p>Amount due: $12.00</p><button id=p>Show more</button><script>addEventListener('pointerdown', () => { p.textContent = 'Pay now' }, true); addEventListener('touchstart', pay, true)</script>`,
+		"/thumb":  tellsPaid + `<p>Amount due: $12.00</p><button id=p>Show more</button><script>addEventListener('pointerdown', () => { p.textContent = 'Pay now' }, true); p.addEventListener('touchstart', pay)</script>`,
 		"/owners": tellsPaid + `<button id=p onclick="pay()">Abschicken 12</button>`,
 	})
 	x, y := 120.0, 125.0
@@ -94,7 +94,8 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 		"words that end such a page":                   {"/last", click(css("#p"))},
 		"a second try":                                 {"/again", click(css("#p"))},
 		"a button that turns in the hand":              {"/turns", click(css("#p"))},
-		"a button that turns in the hand, by a finger": {"/thumb", rung("S6_CDP_RAW")},
+		"a button that turns in the hand, by a finger": {"/turns", rung("S6_CDP_RAW")},
+		"a button that pays when it is touched":        {"/thumb", rung("S6_CDP_RAW")},
 		"words of the owner's own":                     {"/owners", click(css("#p"))},
 	} {
 		d.open(ctx, t, c.path)

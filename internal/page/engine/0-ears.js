@@ -6,14 +6,9 @@
   const listening = {} // who, by the type of event
   const pass = e => { for (const fn of listening[e.type] ?? []) fn(e) }
 
-  // Of fingers they only listen: if they could prevent anything, scrolling would have
-  // to wait for them.
+  // Those for fingers are not among them: they slow scrolling.
   const types = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click', 'auxclick', 'dblclick', 'keydown', 'keypress', 'keyup', 'submit', 'beforeinput', 'input']
-  const fingers = ['touchstart', 'touchend']
-  const attend = () => {
-    for (const type of types) addEventListener(type, pass, true)
-    for (const type of fingers) addEventListener(type, pass, { capture: true, passive: true })
-  }
+  const attend = () => { for (const type of types) addEventListener(type, pass, true) }
   attend()
 
   // hears adds a listener; one that is there already is not added again. It also

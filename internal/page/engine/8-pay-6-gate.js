@@ -59,13 +59,15 @@
     stop(e)
   }
 
-  // stop keeps it from everybody. What a finger would lead to is stopped when it comes.
   const stop = e => {
-    if (!e.type.startsWith('touch')) e.preventDefault()
+    e.preventDefault()
     e.stopImmediatePropagation()
   }
 
-  const hands = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click', 'auxclick', 'dblclick', 'keydown', 'keypress', 'keyup', 'submit', 'touchstart', 'touchend']
+  // Fingers are listened to only while the gate is closed to one, as that slows
+  // scrolling, and each change of it has the page's touchable parts worked out anew.
+  const hands = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click', 'auxclick', 'dblclick', 'keydown', 'keypress', 'keyup', 'submit']
+  const fingers = ['touchstart', 'touchend']
 
   // payArm closes the gate for what we are about to do; nobody may forget it
   // closed for the person who drives next. Beside the document in which a payment
@@ -73,6 +75,7 @@
   tapin.payArm = ({ permit, rules, beside, judged }) => {
     if (gate) clearTimeout(gate.over)
     tapin.hears(hands, hear)
+    if (rules?.fingers) for (const type of fingers) addEventListener(type, hear, { capture: true, passive: false })
     const plain = tapin.roots().length === 1
     gate = {
       permit: permit ?? null, rules: rules ?? {}, refused: null, used: false, done: false, spent: false, beside: Boolean(beside),
@@ -89,6 +92,7 @@
     if (was) clearTimeout(was.over)
     gate = null
     changes.disconnect()
+    for (const type of fingers) removeEventListener(type, hear, { capture: true })
     return report(was)
   }
 
