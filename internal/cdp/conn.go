@@ -18,7 +18,7 @@ import (
 // and what it gave is valid until it is called again; Write may be called by many at once. After Close both return an error.
 type Transport interface {
 	Read() ([]byte, error)
-	Write(ctx context.Context, message []byte) error
+	Write(ctx context.Context, messages ...[]byte) error // in one go, where it can
 	Close() error
 }
 
@@ -196,7 +196,7 @@ func (c *Conn) acknowledge(frame *message) {
 		Number int64 `json:"sessionId"`
 	}
 	if jsonv2.Unmarshal(frame.Params, &cast) == nil {
-		_, _ = c.send(context.Background(), frame.Session, "Page.screencastFrameAck", map[string]int64{"sessionId": cast.Number}, nil)
+		_, _ = c.send(context.Background(), frame.Session, "Page.screencastFrameAck", []any{map[string]int64{"sessionId": cast.Number}}, nil)
 	}
 }
 
@@ -310,12 +310,18 @@ func (c *Conn) forget(id target.SessionID) {
 	}
 }
 
-// send writes a call; with a nil pending nobody waits for its answer.
-func (c *Conn) send(ctx context.Context, s target.SessionID, method string, params any, p *pending) (int64, error) {
-	id := c.nextID.Add(1)
-	raw, err := encode(id, s, method, params)
-	if err != nil {
-		return 0, err
+// send writes calls of one method; the answer to the last of them goes to pending.
+// With a nil one nobody waits for it.
+func (c *Conn) send(ctx context.Context, s target.SessionID, method string, params []any, p *pending) (int64, error) {
+	var id int64
+	messages := make([][]byte, len(params))
+	for i, each := range params {
+		id = c.nextID.Add(1)
+		raw, err := encode(id, s, method, each)
+		if err != nil {
+			return 0, err
+		}
+		messages[i] = raw
 	}
 	c.mu.Lock()
 	if c.lost != nil {
@@ -327,7 +333,7 @@ func (c *Conn) send(ctx context.Context, s target.SessionID, method string, para
 	}
 	c.mu.Unlock()
 
-	if err := c.transport.Write(ctx, raw); err != nil {
+	if err := c.transport.Write(ctx, messages...); err != nil {
 		c.abandon(id)
 		if ctx.Err() != nil {
 			return 0, ctx.Err()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +29,7 @@ type wire struct {
 	sent   chan call
 	closed chan struct{}
 	once   sync.Once
+	writes atomic.Int64
 	fail   error
 }
 
@@ -54,18 +56,21 @@ func (w *wire) Read() ([]byte, error) {
 	}
 }
 
-func (w *wire) Write(_ context.Context, raw []byte) error {
-	var c call
-	if err := json.Unmarshal(raw, &c); err != nil {
-		return err
+func (w *wire) Write(_ context.Context, messages ...[]byte) error {
+	w.writes.Add(1)
+	for _, raw := range messages {
+		var c call
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return err
+		}
+		select {
+		case <-w.closed:
+			return io.ErrClosedPipe
+		default:
+			w.sent <- c
+		}
 	}
-	select {
-	case <-w.closed:
-		return io.ErrClosedPipe
-	default:
-		w.sent <- c
-		return nil
-	}
+	return nil
 }
 
 func (w *wire) Close() error {
@@ -117,6 +122,28 @@ func TestCallsGetTheirOwnAnswers(t *testing.T) {
 		w.say(`{"id":%d,"result":{"Echo":%d},"sessionId":"s"}`, q.ID, p.N)
 	}
 	calls.Wait()
+}
+
+func TestSeveralOfOneKindGoOutInOneGo(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	c := cdp.New(w, &cdp.Options{FirstID: 7})
+	defer func() { _ = c.Close() }()
+	go func() {
+		var last call
+		for n := range 3 {
+			last = <-w.sent
+			if want := fmt.Sprintf(`{"n":%d}`, n); string(last.Params) != want {
+				t.Errorf("%s went out in place of %s", last.Params, want)
+			}
+		}
+		w.say(`{"id":%d,"error":{"code":1,"message":"of the first"}}`, last.ID-2)
+		w.say(`{"id":%d,"result":{}}`, last.ID)
+	}()
+	err := c.Root().CallAll(t.Context(), "X.y", map[string]int{"n": 0}, map[string]int{"n": 1}, map[string]int{"n": 2})
+	if err != nil || w.writes.Load() != 1 {
+		t.Fatalf("got %v, in %d writes", err, w.writes.Load())
+	}
 }
 
 func TestAnAnswerNobodyWaitsForIsDropped(t *testing.T) {

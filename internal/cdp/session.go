@@ -64,16 +64,29 @@ func (s *Session) Ended() <-chan struct{} { return s.ended }
 // context ends while it waits for the answer, and never waits without a
 // deadline. Sending itself is bounded by the transport.
 func (s *Session) Call(ctx context.Context, method string, params, result any) error {
-	if _, bounded := ctx.Deadline(); !bounded {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.conn.opts.CallTimeout)
-		defer cancel()
-	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	return s.begin(ctx, method, params)(result)
 }
 
-// begin sends a command; the returned func waits for its answer and must be called.
-func (s *Session) begin(ctx context.Context, method string, params any) func(result any) error {
+// CallAll sends commands of one method in one go and waits for the answer to the last.
+func (s *Session) CallAll(ctx context.Context, method string, params ...any) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	return s.begin(ctx, method, params...)(nil)
+}
+
+// bounded is a context with a deadline, if only ours.
+func (s *Session) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, already := ctx.Deadline(); already {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, s.conn.opts.CallTimeout)
+}
+
+// begin sends commands; the returned func waits for the answer to the last and
+// must be called.
+func (s *Session) begin(ctx context.Context, method string, params ...any) func(result any) error {
 	p := &pending{session: s.id, answer: make(chan answer, 1)}
 	id, err := s.conn.send(ctx, s.id, method, params, p)
 	return func(result any) error {
@@ -104,9 +117,9 @@ func (s *Session) begin(ctx context.Context, method string, params any) func(res
 	}
 }
 
-// Send sends a command and does not wait for its answer: what an event handler
-// may use.
-func (s *Session) Send(ctx context.Context, method string, params any) error {
+// Send sends a command, or several of one method in one go, and does not wait for
+// an answer: what an event handler may use.
+func (s *Session) Send(ctx context.Context, method string, params ...any) error {
 	if _, err := s.conn.send(ctx, s.id, method, params, nil); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
@@ -117,11 +130,8 @@ func (s *Session) Send(ctx context.Context, method string, params any) error {
 // and remembers them, so that Recipe can bring a new session into the same
 // state. It returns the first failure.
 func (s *Session) Setup(ctx context.Context, steps ...Step) error {
-	if _, bounded := ctx.Deadline(); !bounded {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.conn.opts.CallTimeout)
-		defer cancel()
-	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	waits := make([]func(any) error, len(steps))
 	for i, st := range steps {
 		waits[i] = s.begin(ctx, st.Method, st.Params)

@@ -97,7 +97,7 @@ func (t *wsTransport) Read() ([]byte, error) {
 	return raw, nil
 }
 
-func (t *wsTransport) Write(ctx context.Context, message []byte) error {
+func (t *wsTransport) Write(ctx context.Context, messages ...[]byte) error {
 	// A write cut off half way ends the socket, so the caller's context must not
 	// decide: the socket's lifetime and a limit of its own do.
 	if ctx.Err() != nil {
@@ -105,8 +105,10 @@ func (t *wsTransport) Write(ctx context.Context, message []byte) error {
 	}
 	wctx, cancel := context.WithTimeout(t.ctx, 30*time.Second)
 	defer cancel()
-	if err := t.ws.Write(wctx, websocket.MessageText, message); err != nil {
-		return t.cause(err)
+	for _, message := range messages {
+		if err := t.ws.Write(wctx, websocket.MessageText, message); err != nil {
+			return t.cause(err)
+		}
 	}
 	return nil
 }

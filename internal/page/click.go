@@ -245,12 +245,11 @@ func (o *ClickOptions) check(op string) error {
 // play sends mouse events in one go and waits for the last one. They are taken
 // in order, and nothing of the page's comes between them that need not.
 func (t *Tab) play(ctx context.Context, events []input.DispatchMouseEventParams) error {
-	for _, e := range events[:len(events)-1] {
-		if err := t.session.Send(ctx, input.DispatchMouseEvent.Method, e); err != nil {
-			return err
-		}
+	all := make([]any, len(events))
+	for i, e := range events {
+		all[i] = e
 	}
-	return t.session.Call(ctx, input.DispatchMouseEvent.Method, events[len(events)-1], nil)
+	return t.session.CallAll(ctx, input.DispatchMouseEvent.Method, all...)
 }
 
 // Hover moves the mouse over the element.

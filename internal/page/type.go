@@ -376,22 +376,7 @@ func erase(kind string) []any {
 
 // touch clicks a point, to give what is there the focus.
 func (t *Tab) touch(ctx context.Context, at Point) error {
-	click := func(kind input.DispatchMouseEventType) input.DispatchMouseEventParams {
-		p := input.DispatchMouseEventParams{Type: kind, X: at.X, Y: at.Y}
-		if kind != input.DispatchMouseEventTypeMouseMoved {
-			p.Button, p.ClickCount = input.MouseButtonLeft, 1
-		}
-		if kind == input.DispatchMouseEventTypeMousePressed {
-			p.Buttons = 1
-		}
-		return p
-	}
-	for _, kind := range []input.DispatchMouseEventType{input.DispatchMouseEventTypeMouseMoved, input.DispatchMouseEventTypeMousePressed} {
-		if err := t.session.Send(ctx, input.DispatchMouseEvent.Method, click(kind)); err != nil {
-			return err
-		}
-	}
-	return worldError(t.session.Call(ctx, input.DispatchMouseEvent.Method, click(input.DispatchMouseEventTypeMouseReleased), nil))
+	return worldError(t.play(ctx, ClickOptions{Button: "left", Count: 1}.mouse(at)))
 }
 
 // fieldTime bounds what is done with a field: the wait for it and the work itself.

@@ -138,16 +138,16 @@ func event(method string, params []byte) []byte {
 	return append(raw, '}')
 }
 
-// Write sends a protocol message.
-func (c *Client) Write(_ context.Context, message []byte) error {
-	return c.write(frameMessage, message)
+// Write sends protocol messages.
+func (c *Client) Write(_ context.Context, messages ...[]byte) error {
+	return c.write(frameMessage, messages...)
 }
 
-func (c *Client) write(kind byte, payload []byte) error {
+func (c *Client) write(kind byte, payloads ...[]byte) error {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
 	_ = c.conn.SetWriteDeadline(time.Now().Add(30 * time.Second))
-	if err := writeFrame(c.conn, kind, payload); err != nil {
+	if err := writeFrames(c.conn, kind, payloads...); err != nil {
 		return &cdp.Lost{Cause: "the browser's holder does not take messages"}
 	}
 	return nil

@@ -112,10 +112,13 @@ type lost struct {
 	Cause string `json:"cause"`
 }
 
-// writeFrame writes head and payload in one system call, without copying the payload.
-func writeFrame(w net.Conn, kind byte, payload []byte) error {
-	head := headOf(kind, payload)
-	buffers := net.Buffers{head[:], payload}
+// writeFrames writes heads and payloads in one system call, without copying the payloads.
+func writeFrames(w net.Conn, kind byte, payloads ...[]byte) error {
+	buffers := make(net.Buffers, 0, 2*len(payloads))
+	for _, payload := range payloads {
+		head := headOf(kind, payload)
+		buffers = append(buffers, head[:], payload)
+	}
 	_, err := buffers.WriteTo(w)
 	return err
 }
@@ -132,7 +135,7 @@ func writeJSONFrame(w net.Conn, kind byte, v any) error {
 	if err != nil {
 		return err
 	}
-	return writeFrame(w, kind, payload)
+	return writeFrames(w, kind, payload)
 }
 
 // readFrame reads into the buffer if what comes fits, and into a new one if not.
