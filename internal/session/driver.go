@@ -70,36 +70,37 @@ func leaseOf(rec record, handoff string, now time.Time) lease {
 // permit refuses the agent while a person drives, and whoever acts under a
 // hand-off that does not have the wheel.
 func (s *Session) permit(ctx context.Context) error {
-	a := actorOf(ctx)
-	handoff, now, late, err := s.admits(a)
-	if late {
-		if err := s.host.records.sawHuman(s.rec, handoff, now.UTC()); err != nil {
-			s.host.log.Warn("that a person is there could not be kept", "session", s.ID(), "error", err)
-		}
+	note, err := s.admits(actorOf(ctx))
+	if note != nil {
+		note()
 	}
 	return err
 }
 
-// admits is permit without the disk; late says that the record is behind.
-func (s *Session) admits(a actor) (handoff string, now time.Time, late bool, err error) {
+// admits is permit without the disk: note, if there is one, brings the record up to
+// date with when a person last did something.
+func (s *Session) admits(a actor) (note func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a.handoff != "" && a.handoff != s.lease.handoff {
-		return "", now, false, notHeld("")
+	switch {
+	case a.handoff != "" && a.handoff != s.lease.handoff:
+		return nil, notHeld("")
+	case s.lease.handoff == "":
+		return nil, nil
+	case a.driver != Owner:
+		return nil, inControl(s.lease.handoff)
 	}
-	if s.lease.handoff == "" {
-		return "", now, false, nil
-	}
-	if a.driver != Owner {
-		return "", now, false, inControl(s.lease.handoff)
-	}
-	now = time.Now()
+	now, handoff := time.Now(), s.lease.handoff
 	s.lease.human = now
-	late = now.Sub(s.lease.noted) >= touchEvery
-	if late {
+	if now.Sub(s.lease.noted) >= touchEvery {
 		s.lease.noted = now
+		note = func() {
+			if err := s.host.records.sawHuman(s.rec, handoff, now.UTC()); err != nil {
+				s.host.log.Warn("that a person is there could not be kept", "session", s.ID(), "error", err)
+			}
+		}
 	}
-	return s.lease.handoff, now, late, nil
+	return note, nil
 }
 
 func notHeld(op string) error {

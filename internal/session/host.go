@@ -85,7 +85,7 @@ type Host struct {
 	ahead  ahead            // tabs of browsers that nobody has asked for yet
 	life   context.Context  //nolint:containedctx // the host's own life, which bounds starts and reconnects
 	stop   context.CancelFunc
-	starts sync.WaitGroup // those under way, and the one who tells news
+	starts sync.WaitGroup // those under way, the one who tells news, and what is done aside
 
 	recovering sync.Mutex // held by whoever looks for what was left behind
 	recovered  bool       // under recovering: the first look, before anything else ran, is over
@@ -124,6 +124,15 @@ func New(deps Deps, opts *Options) (*Host, error) {
 	h.news, h.places = make(chan event.Event, maxNews), make(chan place, maxNews)
 	h.starts.Go(func() { h.tellNews(h.life) })
 	return h, nil
+}
+
+// aside does what nobody waits for; a host that is ending leaves it.
+func (h *Host) aside(do func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closing {
+		h.starts.Go(do)
+	}
 }
 
 // Start makes a browser and opens the address in it. The session is on record

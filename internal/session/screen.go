@@ -86,8 +86,12 @@ func (s *Screen) Act(ctx context.Context, handoff string, fn func(context.Contex
 		return err
 	}
 	ctx = acting(ctx, handoff)
-	if err := on.permit(ctx); err != nil {
+	note, err := on.admits(actorOf(ctx))
+	if err != nil {
 		return err
+	}
+	if note != nil {
+		s.host.aside(note) // no tap waits for the disk
 	}
 	ctx, done, err := on.lean(ctx, handoff)
 	if err != nil {
