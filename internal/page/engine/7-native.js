@@ -229,7 +229,8 @@
     const wait = Math.max(0, notBefore - performance.now())
     setTimeout(() => {
       const late = setTimeout(look, 100) // a frame out of sight is never painted
-      requestAnimationFrame(() => { clearTimeout(late); planned && look() })
+      // Once it is drawn: no picture waits for the page to be looked at.
+      requestAnimationFrame(() => setTimeout(() => { clearTimeout(late); planned && look() }))
     }, wait)
   }
 
