@@ -75,6 +75,7 @@ func (v *viewer) writeAll(ctx context.Context) error {
 			if err := v.paint(whole, p); err != nil {
 				return err
 			}
+			v.hub.sent(v)
 			continue
 		}
 		select {
@@ -127,7 +128,6 @@ func (v *viewer) nextPicture() *picture {
 	v.late.Stop()
 	v.shown, v.painted = p.number, now
 	v.pace.sent(p.number, len(p.JPEG), now)
-	h.paint(v)
 	return p
 }
 

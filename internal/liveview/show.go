@@ -133,6 +133,14 @@ func (h *hub) paint(v *viewer) {
 	}
 }
 
+// sent says that a picture is on its way to a viewer: what else comes of it could
+// wait for that.
+func (h *hub) sent(v *viewer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.paint(v)
+}
+
 // paces reports whether a viewer sets the pace: the driver does; where nobody
 // drives, whoever is fastest.
 func (h *hub) paces(v *viewer) bool {

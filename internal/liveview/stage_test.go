@@ -522,9 +522,7 @@ func (p *phone) seen() []frame {
 }
 
 func (p *phone) tap(ctx context.Context, handoff string, x, y float64) {
-	for _, k := range []string{"down", "up"} {
-		p.send(ctx, map[string]any{"t": "ptr", "h": handoff, "k": k, "x": x, "y": y, "f": -1, "b": "left", "c": 1})
-	}
+	p.send(ctx, map[string]any{"t": "ptr", "h": handoff, "k": "tap", "x": x, "y": y, "f": -1, "b": "left", "c": 1})
 }
 
 // colour is that of the middle of a frame: r, g or b.

@@ -86,6 +86,8 @@ const (
 	nativeWait = 25 * time.Second
 	// pokeEvery bounds how often a page that paints all the time is looked at.
 	pokeEvery = 100 * time.Millisecond
+	// pokeAfter leaves what was painted the time to get to whoever looks, first.
+	pokeAfter = 10 * time.Millisecond
 )
 
 // inDocument is what the engine of one document answers; ids are its own.
@@ -168,16 +170,12 @@ func (w *NativeWatch) Poke(ctx context.Context) {
 	if w.on == nil || w.late != nil {
 		return
 	}
-	if wait := pokeEvery - time.Since(w.poked); wait > 0 {
-		w.late = time.AfterFunc(wait, func() {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.late = nil
-			w.poke(ctx)
-		})
-		return
-	}
-	w.poke(ctx)
+	w.late = time.AfterFunc(max(pokeEvery-time.Since(w.poked), pokeAfter), func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.late = nil
+		w.poke(ctx)
+	})
 }
 
 func (w *NativeWatch) poke(ctx context.Context) {

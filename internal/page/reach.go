@@ -15,7 +15,7 @@ import (
 
 // Pointer is what one finger or the mouse does.
 type Pointer struct {
-	Kind   string  // down, move, up, cancel
+	Kind   string  // down, move, up, cancel; of the mouse also tap: all of a click at a place
 	X, Y   float64 // in CSS pixels of the page's window
 	Finger int     // which finger, from 0; the mouse has -1
 	Button string  // of the mouse: left, right, middle; empty while none is held
@@ -78,31 +78,32 @@ func (t *Tab) Point(ctx context.Context, p Pointer, fingers []Pointer) error {
 	return t.session.Send(ctx, input.DispatchTouchEvent.Method, params)
 }
 
+// mouseDoes are the events of what a mouse does. Those of a tap come in one go: a
+// page that is drawn between them shows what it made of the tap one picture later.
+var mouseDoes = map[string][]input.DispatchMouseEventType{
+	"down": {input.DispatchMouseEventTypeMousePressed}, "move": {input.DispatchMouseEventTypeMouseMoved},
+	"up": {input.DispatchMouseEventTypeMouseReleased}, "cancel": {input.DispatchMouseEventTypeMouseReleased},
+	"tap": {input.DispatchMouseEventTypeMouseMoved, input.DispatchMouseEventTypeMousePressed, input.DispatchMouseEventTypeMouseReleased},
+}
+
 func (t *Tab) mouse(ctx context.Context, op string, p Pointer) error {
-	kind, ok := map[string]input.DispatchMouseEventType{
-		"down": input.DispatchMouseEventTypeMousePressed, "move": input.DispatchMouseEventTypeMouseMoved,
-		"up": input.DispatchMouseEventTypeMouseReleased, "cancel": input.DispatchMouseEventTypeMouseReleased,
-	}[p.Kind]
-	button, bits := input.MouseButtonNone, int64(0)
-	switch p.Button {
-	case "left":
-		button, bits = input.MouseButtonLeft, 1
-	case "right":
-		button, bits = input.MouseButtonRight, 2
-	case "middle":
-		button, bits = input.MouseButtonMiddle, 4
-	case "":
-	default:
-		ok = false
-	}
-	if !ok || p.Clicks < 0 || p.Clicks > 3 {
+	kinds := mouseDoes[p.Kind]
+	held, known := map[string]int64{"": 0, "left": 1, "right": 2, "middle": 4}[p.Button]
+	if kinds == nil || !known || p.Clicks < 0 || p.Clicks > 3 {
 		return fault.New(fault.InvalidRequest, op, "a mouse does not do that")
 	}
-	params := input.DispatchMouseEventParams{Type: kind, X: p.X, Y: p.Y, Modifiers: p.Held, Button: button, ClickCount: int64(p.Clicks)}
-	if p.Kind == "down" || p.Kind == "move" {
-		params.Buttons = bits
+	events := make([]any, len(kinds))
+	for i, kind := range kinds {
+		e := input.DispatchMouseEventParams{Type: kind, X: p.X, Y: p.Y, Modifiers: p.Held, Button: input.MouseButtonNone}
+		if p.Button != "" && !(p.Kind == "tap" && kind == input.DispatchMouseEventTypeMouseMoved) {
+			e.Button, e.ClickCount = input.MouseButton(p.Button), int64(p.Clicks)
+			if kind != input.DispatchMouseEventTypeMouseReleased {
+				e.Buttons = held
+			}
+		}
+		events[i] = e
 	}
-	return t.session.Send(ctx, input.DispatchMouseEvent.Method, params)
+	return t.session.Send(ctx, input.DispatchMouseEvent.Method, events...)
 }
 
 // Wheel scrolls whatever is at a point.

@@ -144,7 +144,7 @@ function play(ws, rec, s, pictures) {
       if (s.then?.end) say({ t: "end", reason: s.then.end });
       if (s.then?.drop) ws.close();
     }
-    if (m.t === "ptr" && m.k === "up") frame();
+    if (m.t === "ptr" && (m.k === "up" || m.k === "tap")) frame();
     if (m.t === "edit") say({ t: "caret", id: m.id, seq: m.seq, read: 1, value: m.value, length: m.value.length, selection: m.selection });
   });
 }

@@ -184,14 +184,10 @@ export class Hands {
       case "pending":
         if (this.again(e)) break;
         this.tapped = { ...at, t: e.t };
-        this.press("move", this.start, "", 0, 0);
-        this.press("down", this.start, "left", 1, 0);
-        this.press("up", this.start, "left", 1, 0);
+        this.press("tap", this.start, "left", 1, 0);
         break;
       case "held":
-        this.press("move", this.start, "", 0, 0);
-        this.press("down", this.start, "right", 1, 0);
-        this.press("up", this.start, "right", 1, 0);
+        this.press("tap", this.start, "right", 1, 0);
         break;
       case "drag":
         this.press("move", at, "left", 0, 0);
@@ -258,7 +254,7 @@ export class Hands {
     this.target.send({ t: "ptr", k, x: p.x, y: p.y, f: 0, m: 0, fingers: gone ? [] : [{ f: 0, x: p.x, y: p.y }] });
   }
 
-  /** @param {"down" | "move" | "up"} k @param {Point} at @param {string} b @param {number} c @param {number} m */
+  /** @param {"down" | "move" | "up" | "tap"} k a tap is all of a click, so that nothing comes between @param {Point} at @param {string} b @param {number} c @param {number} m */
   press(k, at, b, c, m) {
     const p = this.target.page(at, b !== "");
     if (p) this.target.send({ t: "ptr", k, x: p.x, y: p.y, f: -1, b, c, m });
