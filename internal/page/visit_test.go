@@ -83,7 +83,7 @@ func TestAPageThatCannotTellIsOpenAllTheSame(t *testing.T) {
 		"/unquiet": `<title>unquiet</title><h1>Unquiet</h1><p id=n>0</p><script>setInterval(() => { n.textContent++ }, 5)</script>`,
 		"/asks":    `<title>asks</title><h1>Asks</h1><p id=n>0</p><script>setInterval(() => { n.textContent++ }, 5); addEventListener("pageshow", () => setTimeout(() => alert("?"), 500))</script>`,
 		"/moves":   `<title>moves</title><h1>Moves</h1><p id=n>0</p><script>setInterval(() => { n.textContent++ }, 5); addEventListener("pageshow", () => setTimeout(() => history.replaceState(null, "", "/elsewhere"), 500))</script>`,
-		"/hangs":   `<title>hangs</title><h1>Hangs</h1><script>addEventListener("load", () => setTimeout(() => { for (;;); }, 5))</script>`,
+		"/hangs":   `<title>hangs</title><h1>Hangs</h1><script>addEventListener("load", () => setTimeout(() => { const said = new XMLHttpRequest(); said.open("GET", "/hanging", false); said.send(); for (;;); }, 5))</script>`,
 		"/plain":   `<title>plain</title><h1>Hello</h1>`,
 	}, page.Look{})
 	tab := w.front(ctx, t)
@@ -106,6 +106,11 @@ func TestAPageThatCannotTellIsOpenAllTheSame(t *testing.T) {
 	if nav, _, err := tab.Visit(ctx, w.URL+"/hangs", page.WaitLoad, short); err != nil || nav.Title != "hangs" {
 		t.Errorf("a page that hangs is %+v, %v", nav, err)
 	}
+	browsertest.Eventually(t, 10*time.Second, "it hangs", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.agents["/hanging"] != ""
+	})
 	if nav, shot, err := tab.Visit(ctx, w.URL+"/plain", page.WaitLoad, still); err != nil || nav.Title != "plain" || shot == nil || !strings.Contains(shot.Text, "Hello") {
 		t.Errorf("after it comes %+v, %v, %v", nav, shot, err)
 	}
