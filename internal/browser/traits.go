@@ -14,6 +14,7 @@ import (
 type Traits struct {
 	Billed  bool // it costs by the minute: nothing of ours may run on unused
 	Records bool // it can record a session
+	Found   bool // whatever a kill left of its browsers is found again without a record
 }
 
 // Special is a Provider with traits.

@@ -136,7 +136,8 @@ func (h *Host) aside(do func()) {
 }
 
 // Start makes a browser and opens the address in it. The session is on record
-// before the browser exists; when the start fails, nothing of it is left.
+// before anybody hears of it, and before the browser exists where that could be lost
+// otherwise; when the start fails, nothing of it is left.
 func (h *Host) Start(ctx context.Context, o StartOptions) (*Session, error) {
 	began := time.Now()
 	s, err := h.start(ctx, o)

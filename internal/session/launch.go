@@ -1,9 +1,11 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"tapin/internal/browser"
@@ -41,14 +43,28 @@ func (h *Host) start(ctx context.Context, o StartOptions) (*Session, error) {
 		Ref: browser.Ref{Provider: provider.Name(), ID: id + "-1"}, Look: plan.look,
 		Context: o.Context, NoSave: o.SaveContext != nil && !*o.SaveContext, Record: o.Record,
 	}}
-	if err := h.records.open(rec); err != nil {
-		return nil, fault.Wrap(fault.Internal, op, err)
-	}
-	s, err := h.launch(ctx, provider, rec)
-	if err == nil && o.URL != "" {
-		if _, err = s.Navigate(ctx, o.URL, ""); err != nil {
-			s.abandon()
+	opened := beside(func() error {
+		if err := h.records.open(rec); err != nil {
+			return fault.Wrap(fault.Internal, op, err)
 		}
+		return nil
+	})
+	if !browser.TraitsOf(provider).Found || o.Context != "" {
+		// What a browser costs, or a login that is lent, must be known of first.
+		if err := opened(); err != nil {
+			return nil, err
+		}
+	}
+	s, written, err := h.launch(ctx, provider, rec)
+	if err == nil && o.URL != "" {
+		_, err = s.Navigate(ctx, o.URL, "")
+	}
+	err = cmp.Or(err, opened())
+	if written != nil {
+		err = cmp.Or(err, written())
+	}
+	if err != nil && s != nil {
+		s.abandon()
 	}
 	if err == nil {
 		err = h.admit(ctx, s, o.Meanwhile)
@@ -60,40 +76,48 @@ func (h *Host) start(ctx context.Context, o StartOptions) (*Session, error) {
 	return s, nil
 }
 
+// beside does something meanwhile; the returned function waits for its outcome.
+func beside(do func() error) (outcome func() error) {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	return sync.OnceValue(func() error { return <-done })
+}
+
 // launch makes the browser of a session, and puts the saved login into it
-// before its first request leaves.
-func (h *Host) launch(ctx context.Context, provider browser.Provider, rec *record) (*Session, error) {
+// before its first request leaves. For written see create.
+func (h *Host) launch(ctx context.Context, provider browser.Provider, rec *record) (s *Session, written func() error, err error) {
 	state, err := h.checkout(ctx, rec)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := h.keptBy(ctx, provider, rec); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	v, err := h.create(ctx, provider, rec)
+	v, written, err := h.create(ctx, provider, rec)
 	if errors.Is(err, browser.ErrNoKept) {
 		// Somebody deleted it there. What we keep ourselves is as good.
 		if err = h.keepAnew(ctx, provider, rec); err == nil {
-			v, err = h.create(ctx, provider, rec)
+			v, written, err = h.create(ctx, provider, rec)
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if now := h.records.copy(rec); now.Restored {
 		restored, err := v.tabs.Restore(ctx, state)
 		if err != nil {
+			_ = written()
 			v.close()
-			return nil, err
+			return nil, nil, err
 		}
 		h.log.Info("a saved login was restored", "session", rec.ID, "context", now.Context, "cookies", restored.Cookies, "keys", restored.Keys)
 	}
-	return newSession(h, provider, v, rec), nil
+	return newSession(h, provider, v, rec), written, nil
 }
 
 // create makes a browser and takes its tabs. Where it can be found again goes on
-// record while they are opened, and is there before any page is.
-func (h *Host) create(ctx context.Context, provider browser.Provider, rec *record) (view, error) {
+// record meanwhile: written is to be waited for before anybody hears of it.
+func (h *Host) create(ctx context.Context, provider browser.Provider, rec *record) (v view, written func() error, err error) {
 	now := h.records.copy(rec)
 	spec := browser.Spec{
 		ID: now.Ref.ID, KeepUntil: now.Deadline.Add(grace), Policy: h.opts.Policy, Width: now.Look.Width, Height: now.Look.Height,
@@ -104,22 +128,14 @@ func (h *Host) create(ctx context.Context, provider browser.Provider, rec *recor
 	}
 	inst, err := provider.Create(ctx, spec)
 	if err != nil {
-		return view{}, err
+		return view{}, nil, err
 	}
-	options := h.viewing(rec, nil)
-	written := make(chan error, 1)
-	go func() {
-		written <- h.records.change(ctx, rec, "", func(r *record) { r.Ref = inst.Ref(); r.bound(browser.BoundsOf(inst)) })
-	}()
-	v, err := h.open(ctx, inst, options)
-	if unwritten := <-written; unwritten != nil {
-		h.records.point(rec, inst.Ref()) // for the one who undoes it
-		if err == nil {
-			v.close()
-		}
-		return view{}, unwritten
+	h.records.point(rec, inst) // also for the one who undoes it
+	written = beside(func() error { return h.records.change(ctx, rec, "", nil) })
+	if v, err = h.open(ctx, inst, h.viewing(rec, nil)); err != nil {
+		_ = written()
 	}
-	return v, err
+	return v, written, err
 }
 
 // viewing is how the tabs of a session are taken.

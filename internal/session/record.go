@@ -29,6 +29,7 @@ const (
 type record struct {
 	ID string `json:"session_id"`
 	facts
+	hidden *page.Hidden // what pages have to hide; it is never written down
 }
 
 type facts struct {
@@ -59,8 +60,6 @@ type facts struct {
 	Record     bool         `json:"record,omitempty"` // the provider records it
 	EndsAt     time.Time    `json:"ends_at,omitzero"` // the provider ends the browser then
 	Notes      []string     `json:"notes,omitempty"`  // what the provider does not allow
-
-	hidden *page.Hidden // what that was; it is never written down
 }
 
 // records keeps them on the disk: persist, then act, then tell.
@@ -69,7 +68,8 @@ type records struct {
 	pump  *event.Pump
 	index *event.Index
 
-	mu sync.Mutex // one writer at a time
+	writing sync.Mutex // one writer at a time
+	mu      sync.Mutex // of records in memory; never held while the disk is waited for
 }
 
 func newRecords(home *store.Home, pump *event.Pump) *records {
@@ -81,10 +81,13 @@ func recordFile(id string) string { return "sessions/" + id + ".json" }
 // open writes a new record and lists it as open, in this order of safety: a
 // listed record that does not exist is no harm.
 func (r *records) open(rec *record) error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
 	if err := r.index.Add(rec.ID); err != nil {
 		return err
 	}
-	if err := r.home.WriteJSON(recordFile(rec.ID), rec); err != nil {
+	now := r.copy(rec)
+	if err := r.home.WriteJSON(recordFile(rec.ID), &now); err != nil {
 		_ = r.index.Remove(rec.ID)
 		return err
 	}
@@ -98,22 +101,26 @@ func (r *records) copy(rec *record) record {
 	return *rec
 }
 
-// point notes in memory alone where the browser of a record is.
-func (r *records) point(rec *record, to browser.Ref) {
+// point notes in memory alone which browser is that of a record; the next change
+// writes it down. No change may be under way, which would take it back.
+func (r *records) point(rec *record, inst browser.Instance) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rec.Ref = to
+	rec.Ref = inst.Ref()
+	rec.bound(browser.BoundsOf(inst))
 }
 
 // change writes the next version of a record together with its news, then tells them.
 func (r *records) change(ctx context.Context, rec *record, news string, apply func(*record)) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if rec.State == stateOver {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	next := r.copy(rec)
+	if next.State == stateOver {
 		return nil // its file may be gone, and must not come back
 	}
-	next := *rec
-	apply(&next)
+	if apply != nil {
+		apply(&next)
+	}
 	next.Version++
 	if news != "" {
 		data, err := json.Marshal(next.told())
@@ -121,15 +128,19 @@ func (r *records) change(ctx context.Context, rec *record, news string, apply fu
 			return err
 		}
 		// What was not told yet stays in front; telling twice is telling once.
-		next.Outbox = append(slices.Clone(rec.Outbox), event.Event{ID: next.ID, Version: next.Version, Type: news, At: time.Now().UTC(), Data: data})
+		next.Outbox = append(slices.Clone(next.Outbox), event.Event{ID: next.ID, Version: next.Version, Type: news, At: time.Now().UTC(), Data: data})
 	}
 	if err := r.home.WriteJSON(recordFile(next.ID), &next); err != nil {
 		return err
 	}
+	r.mu.Lock()
 	rec.facts = next.facts
+	r.mu.Unlock()
 	if err := r.pump.Deliver(ctx, next.Outbox...); err != nil {
 		return nil // the outbox is on the disk; the pump tries again
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	rec.Outbox = nil
 	return nil
 }
@@ -174,13 +185,16 @@ func (r *records) forget(id string) error {
 
 // touch notes when a session was last used, without news and without haste.
 func (r *records) touch(rec *record, at time.Time) error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if rec.State == stateOver {
+	rec.LastUsedAt = at
+	now := *rec
+	r.mu.Unlock()
+	if now.State == stateOver {
 		return nil // its file is gone, and must not come back
 	}
-	rec.LastUsedAt = at
-	return r.home.WriteJSON(recordFile(rec.ID), rec)
+	return r.home.WriteJSON(recordFile(now.ID), &now)
 }
 
 // sawHuman notes when a person did something, without news.

@@ -35,8 +35,12 @@ func (h *Host) revive(ctx context.Context, provider browser.Provider, rec *recor
 	if err != nil {
 		return view{}, err
 	}
-	v, err := h.create(ctx, provider, rec)
+	v, written, err := h.create(ctx, provider, rec)
 	if err != nil {
+		return view{}, err
+	}
+	if err := written(); err != nil {
+		v.close()
 		return view{}, err
 	}
 	if _, err := v.tabs.Restore(ctx, state); err != nil {

@@ -84,6 +84,9 @@ func New(run string, epoch uint64, opts *Options) *Provider {
 // Name is "local".
 func (p *Provider) Name() string { return Name }
 
+// Traits are that each browser has a folder of ours, by which it is found.
+func (p *Provider) Traits() browser.Traits { return browser.Traits{Found: true} }
+
 // Chromium is the browser this provider starts.
 func (p *Provider) Chromium() (Chromium, error) {
 	p.findOnce.Do(func() { p.found, p.findErr = find(p.opts.Chromium, p.opts.Cache) })
