@@ -130,8 +130,8 @@ func (h *Host) create(ctx context.Context, provider browser.Provider, rec *recor
 	if err != nil {
 		return view{}, nil, err
 	}
-	h.records.point(rec, inst) // also for the one who undoes it
-	written = beside(func() error { return h.records.change(ctx, rec, "", nil) })
+	h.records.point(rec, inst) // also for the one who undoes it, should it not be written
+	written = beside(func() error { return h.records.change(ctx, rec, "", func(r *record) { r.has(inst) }) })
 	if v, err = h.open(ctx, inst, h.viewing(rec, nil)); err != nil {
 		_ = written()
 	}

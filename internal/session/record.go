@@ -101,13 +101,18 @@ func (r *records) copy(rec *record) record {
 	return *rec
 }
 
-// point notes in memory alone which browser is that of a record; the next change
-// writes it down. No change may be under way, which would take it back.
+// point notes in memory alone which browser is that of a record, until that is
+// written down: a change that was under way may take it back before.
 func (r *records) point(rec *record, inst browser.Instance) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rec.Ref = inst.Ref()
-	rec.bound(browser.BoundsOf(inst))
+	rec.has(inst)
+}
+
+// has says which browser is the session's.
+func (r *record) has(inst browser.Instance) {
+	r.Ref = inst.Ref()
+	r.bound(browser.BoundsOf(inst))
 }
 
 // change writes the next version of a record together with its news, then tells them.
@@ -118,9 +123,7 @@ func (r *records) change(ctx context.Context, rec *record, news string, apply fu
 	if next.State == stateOver {
 		return nil // its file may be gone, and must not come back
 	}
-	if apply != nil {
-		apply(&next)
-	}
+	apply(&next)
 	next.Version++
 	if news != "" {
 		data, err := json.Marshal(next.told())
