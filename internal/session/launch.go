@@ -169,16 +169,13 @@ func (h *Host) open(ctx context.Context, inst browser.Instance, options *page.Op
 
 // admit puts a started session on record as active and begins to watch over it.
 func (h *Host) admit(ctx context.Context, s *Session, meanwhile func(context.Context, *Session, func() bool)) error {
-	var err error
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		err = h.records.change(ctx, s.rec, "session.started", func(r *record) { r.State = stateActive })
-	}()
+	written := beside(func() error {
+		return h.records.change(ctx, s.rec, "session.started", func(r *record) { r.State = stateActive })
+	})
 	if meanwhile != nil {
-		meanwhile(ctx, s, func() bool { <-written; return err == nil })
+		meanwhile(ctx, s, func() bool { return written() == nil })
 	}
-	if <-written; err != nil {
+	if err := written(); err != nil {
 		s.abandon()
 		return err
 	}
