@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -62,9 +63,32 @@ func (h *Home) openSeries(folder string, size uint64) (*Series, error) {
 	if !some {
 		return s, nil
 	}
-	s.last = newest * size // what came before its first
-	err = s.scan(newest, func(e Entry) { s.last = max(s.last, e.Seq) })
+	s.last, err = s.newestIn(newest)
 	return s, err
+}
+
+// newestIn is the number of the last entry in a file, or of the one before its first.
+// Whoever opens a series waits for this, so only that line is looked at.
+func (s *Series) newestIn(segment uint64) (uint64, error) {
+	lines, err := s.home.Read(s.file(segment))
+	if err != nil {
+		return 0, err
+	}
+	lines, _, whole := cutLast(lines) // what is not a whole line was never written
+	for whole {
+		var line []byte
+		lines, line, whole = cutLast(lines)
+		if e, ok := s.entry(line, segment); ok {
+			return e.Seq, nil
+		}
+	}
+	return segment * s.size, nil
+}
+
+// cutLast cuts off the last line.
+func cutLast(lines []byte) (before, last []byte, found bool) {
+	at := bytes.LastIndexByte(lines, '\n')
+	return lines[:max(at, 0)], lines[at+1:], at >= 0
 }
 
 // Append adds an entry. When it returns nil the entry survives a power cut.
@@ -189,12 +213,17 @@ func (s *Series) turn(name string) error {
 
 func (s *Series) scan(segment uint64, fn func(Entry)) error {
 	return s.home.ScanLog(s.file(segment), func(line []byte) error {
-		var e Entry
-		if json.Unmarshal(line, &e) == nil && e.ID != "" && s.segmentWith(e.Seq) == segment {
+		if e, ok := s.entry(line, segment); ok {
 			fn(e)
 		}
 		return nil
 	})
+}
+
+// entry is what a line of a file says, if that belongs there.
+func (s *Series) entry(line []byte, segment uint64) (e Entry, ok bool) {
+	err := json.Unmarshal(line, &e)
+	return e, err == nil && e.ID != "" && s.segmentWith(e.Seq) == segment
 }
 
 func (s *Series) file(segment uint64) string {

@@ -73,6 +73,24 @@ func TestASeriesIsReadFromItsEndAndForgottenFromItsBeginning(t *testing.T) {
 	})
 }
 
+// What a power cut or a bad disk leaves at the end of the newest file gives no number twice.
+func TestASeriesGoesOnAfterItsLastWholeEntry(t *testing.T) {
+	t.Parallel()
+	const size = 4
+	for _, tail := range []string{"", `{"n":7,"id":"id7"`, `{"n":7,"id":"id7"}`, "\x00\x00\n", "{\"n\":7}\n", "{\"n\":2,\"id\":\"id2\"}\n"} {
+		h, err := Open(t.TempDir(), nil)
+		must(t, err)
+		defer h.Close()
+		must(t, h.Write("list/000000000001.jsonl", []byte(`{"n":5,"id":"id5"}`+"\n"+`{"n":6,"id":"id6"}`+"\n"+tail)))
+		s, err := h.openSeries("list", size)
+		must(t, err)
+		if e, err := s.Append("next", time.Unix(1, 0)); err != nil || e.Seq != 7 {
+			t.Errorf("after %q: number %d, %v", tail, e.Seq, err)
+		}
+		must(t, s.Close())
+	}
+}
+
 var errDead = errors.New("dead")
 
 func TestAGuardedDiskChangesNothing(t *testing.T) {
