@@ -95,6 +95,7 @@ func (b *bench) measureGlass(ctx context.Context) error {
 		}
 		for _, who := range order {
 			time.Sleep(pause) // tapin's page rests meanwhile, and its sharp still is taken
+			timing.InPhase(round)
 			d, err := all[who].tap()
 			if err != nil {
 				return fmt.Errorf("tap: %s: %w", who, err)

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Some rows need what only a test of the house can set up: a Bot API, a hundred
-// thousand records. They are Go benchmarks there, and read here.
+// Some rows need what only a test of the house can set up: a Bot API, a room without
+// its house. They are Go benchmarks there, and read here.
 
 // goBench runs benchmarks of a package; metrics are by benchmark, then by unit.
-func (b *bench) goBench(ctx context.Context, pkg, pattern, times string) (map[string]map[string]float64, error) {
+func (b *bench) goBench(ctx context.Context, pkg, pattern, times string, env ...string) (map[string]map[string]float64, error) {
 	cmd := exec.CommandContext(ctx, "go", "test", pkg, "-run", "^$", "-bench", pattern, "-benchtime", times, "-timeout", "20m") //nolint:gosec // packages of this module
-	cmd.Stderr = os.Stderr
+	cmd.Stderr, cmd.Env = os.Stderr, append(os.Environ(), env...)
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", pkg, err, out)
@@ -91,26 +91,6 @@ func (b *bench) measureChat(ctx context.Context) error {
 			return fmt.Errorf("there is no benchmark %s", each.bench)
 		}
 		b.add(row{Group: "chat", Name: each.name, Unit: "ms", Listed: true, Figures: map[string]figure{"tapin": {Median: m["p50_ms"], P95: m["p95_ms"]}}, Verdicts: []verdict{atMost("p95, ms", m["p95_ms"], each.limit)}})
-	}
-	return nil
-}
-
-// measureRecords is what a hundred thousand past hand-offs cost.
-func (b *bench) measureRecords(ctx context.Context) error {
-	got, err := b.goBench(ctx, "./internal/handoff", "Past$", b.times(20))
-	if err != nil {
-		return err
-	}
-	for _, each := range []struct{ bench, name string }{{"Past/open", "start-up"}, {"Past/list", "list a page"}, {"Past/start_and_finish", "start and finish a new one"}} {
-		m := got[each.bench]
-		if m == nil {
-			return fmt.Errorf("there is no benchmark %s", each.bench)
-		}
-		b.add(row{
-			Group: "records", Name: "100,000 past hand-offs: " + each.name, Unit: "ratio", Floor: "100 past hand-offs", Listed: true,
-			Figures:  map[string]figure{"tapin": {Median: m["many/few"]}},
-			Verdicts: []verdict{atMost("to 100 past hand-offs", m["many/few"], 1.5)},
-		})
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tapin/bench/timing"
 )
 
 // The kinds of actions that are measured.
@@ -141,6 +143,7 @@ func measureAction(ctx context.Context, all []participant, a action, site string
 			}
 			time.Sleep(pause)
 			n := count[p.name()]
+			timing.InPhase(n)
 			d, err := p.do(ctx, a.turn(n), fmt.Sprintf("%s/%s?n=%d", site, a.Page, n), fmt.Sprint("value ", n))
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", a.name(), p.name(), err)

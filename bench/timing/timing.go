@@ -9,6 +9,7 @@ package timing
 
 import (
 	"cmp"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -120,6 +121,31 @@ func Quantile[T ~int64 | ~float64](all []T, q float64) T {
 	below := int(at)
 	above := min(below+1, len(sorted)-1)
 	return sorted[below] + T((at-float64(below))*float64(sorted[above]-sorted[below]))
+}
+
+// A browser draws at the beats of a clock, sixty times a second. Most of what is measured
+// waits for the next of them, so it takes a beat more or less by the moment at which it
+// begins; and who begins in step with it is early or late every time.
+const beat = time.Second / 60
+
+// started is a moment at which the beats are counted from.
+var started = time.Now()
+
+// InPhase waits, for a beat at most, until somebody's nth turn is to begin: their turns
+// are spread evenly over the time between two beats, everybody's alike.
+func InPhase(n int) {
+	wait := phase(n) - time.Since(started)%beat
+	if wait < 0 {
+		wait += beat
+	}
+	time.Sleep(wait)
+}
+
+// phase is how long after a beat somebody's nth turn begins.
+func phase(n int) time.Duration {
+	const apart = 0.6180339887 // of a beat: however many turns there are, no gap is left
+	_, share := math.Modf(float64(n) * apart)
+	return time.Duration(share * float64(beat))
 }
 
 // Milliseconds is a duration as the tables have it.

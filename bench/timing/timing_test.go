@@ -74,3 +74,18 @@ func TestTicksGrow(t *testing.T) {
 		t.Errorf("after 50 ms of work: %+v", now)
 	}
 }
+
+func TestTurnsAreSpreadOverABeat(t *testing.T) {
+	for turns := 2; turns < 100; turns++ {
+		var phases []time.Duration
+		for n := range turns {
+			phases = append(phases, phase(n))
+		}
+		slices.Sort(phases)
+		for i, at := range append(phases, beat)[1:] {
+			if gap := at - phases[i]; gap > 2*beat/time.Duration(turns) {
+				t.Fatalf("of %d turns none begins for %s of %s", turns, gap, beat)
+			}
+		}
+	}
+}

@@ -102,6 +102,7 @@ func BenchmarkTapToPicture(b *testing.B) {
 				slices.Reverse(turns)
 			}
 			for _, t := range turns {
+				timing.InPhase(i)
 				t.take()
 				time.Sleep(t.rest)
 			}
