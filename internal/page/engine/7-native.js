@@ -190,11 +190,13 @@
     }
   }
 
-  let on = false, n = 0, last = '', report = null, waiting = null, idle = 0, leaving = 0, planned = false, notBefore = 0
+  let on = false, n = 0, last = '', report = null, waiting = null, idle = 0, leaving = 0, planned = false, changed = 0, notBefore = 0
   let asked = null
 
   const look = () => {
     planned = false
+    clearTimeout(changed)
+    changed = 0
     if (!on) return
     const began = performance.now()
     report = scan()
@@ -234,6 +236,10 @@
     }, wait)
   }
 
+  // planLater is for a change that may not be seen. Of one that is, the picture tells:
+  // nothing of ours is to be done while it is made.
+  const planLater = () => { if (on && !changed) changed = setTimeout(plan, 50) }
+
   // What the browser would open in a window of its own, which nobody could see.
   const popup = el => el instanceof HTMLSelectElement ? !el.multiple && el.size <= 1 : isInput(el) && PICKERS.has(el.type)
   const aimed = e => {
@@ -264,7 +270,7 @@
   }
 
   const heard = ['scroll', 'input', 'change', 'focusin', 'focusout', 'resize', 'load', 'transitionend', 'animationend', 'toggle']
-  const observer = new MutationObserver(plan)
+  const observer = new MutationObserver(planLater)
 
   const begin = () => {
     on = true
@@ -281,8 +287,8 @@
   tapin.nativeStop = () => {
     on = false
     last = ''
-    clearTimeout(idle)
-    clearTimeout(leaving)
+    for (const timer of [idle, leaving, changed]) clearTimeout(timer)
+    changed = 0
     observer.disconnect()
     for (const type of heard) removeEventListener(type, plan, { capture: true })
     document.removeEventListener('selectionchange', plan)
