@@ -146,7 +146,7 @@ func multiply(folder, id string, count int) error {
 		line := bytes.Replace(entry, []byte(`"n":1,`), fmt.Appendf(nil, `"n":%d,`, n+1), 1)
 		list = append(list, bytes.ReplaceAll(line, []byte(id), []byte(copied))...)
 		if (n+1)%listed == 0 || n+1 == count {
-			if err := os.WriteFile(filepath.Join(folder, "list", fmt.Sprintf("%012d.jsonl", n/listed)), list, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(folder, "list", fmt.Sprintf("%012d.jsonl", n/listed)), list, 0o600); err != nil { //nolint:gosec // a folder of our own
 				return err
 			}
 			list = nil

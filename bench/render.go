@@ -17,9 +17,11 @@ const method = `Written by ` + "`make bench`" + `; do not edit. ` + "`go run ./b
   parentheses is a ratio to the floor of its row, measured in the same run.
 - **Turn by turn**: in each round everybody does the same once, in an order of the round's own and with a rest between, so that a noisy moment hits all alike. The first round
   warms up and is not counted; a slow machine plays fewer rounds, but at least half. Medians; p95 where it is named. Of actions
-  the floor and tapin play two or three times in a round, peers that answer with the page or are slow every second round, those that are in no target every fourth. Rows that
+  the floor and tapin play two or three times in a round, peers that answer with the page or are slow every second round, those that are in no target every fourth; pictures are taken by all in every round. Rows that
   come near to a target get twice the rounds, those that the target table does not name a third of them. Sessions are started when the machine has come to rest, and end
   together.
+- **At every moment alike**: a browser draws sixty times a second, and most of what is measured waits for that. So everybody's turns begin at moments that are spread evenly over the time
+  between two pictures; by chance, two medians of the same thing lay up to a tenth apart.
 - **The processors are kept awake** by something that runs only where nobody else wants to. A virtual processor that sleeps is given away, and whoever waits for an answer waits for it
   to come back: a click of the floor took 5 ms awake, and 11 or 24 with the pauses that the host made, by the minute.
 - **What the host takes is not counted**: a round during which it kept the processors to itself for more than 2 % of the time (the system counts that, in hundredths of a second) is left
