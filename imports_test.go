@@ -32,7 +32,7 @@ type layer struct {
 var floors = []layer{
 	{"web", false, []string{"web/...", "skills/...", "scripts"}},
 	{"ground", true, []string{
-		"internal/fault", "internal/secret", "internal/money", "internal/site", "internal/origin",
+		"internal/fault", "internal/secret", "internal/money", "internal/site", "internal/origin", "internal/wide",
 		"internal/event/...", "internal/store/...", "internal/vault/...", "internal/config",
 	}},
 	{"contract", true, []string{"internal/api/..."}},

@@ -49,14 +49,15 @@ func (b *bench) growSessions(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		rounds := 160 / count // as much for each point: the system counts in hundredths of a second
 		before := used(pids)
-		if err := s.work(ctx, ids, 10); err != nil {
+		if err := s.work(ctx, ids, rounds); err != nil {
 			return err
 		}
 		after := used(pids)
 		time.Sleep(startedUp)
 		c.Points = append(c.Points, float64(count))
-		c.add(used(pids).RSS, 1000*(after.CPU-before.CPU)/10, after.Files)
+		c.add(used(pids).RSS, 1000*(after.CPU-before.CPU)/float64(rounds), after.Files)
 	}
 	b.draw(c)
 	if b.smoke {

@@ -16,6 +16,7 @@ import (
 
 	"tapin/internal/api"
 	"tapin/internal/fault"
+	"tapin/internal/wide"
 )
 
 // Connect finds the sidecar, and starts one if that is its business. It is
@@ -108,6 +109,7 @@ func (s *Server) Names() []string {
 
 // Run serves one host over a pair of streams until it leaves or ctx ends.
 func (s *Server) Run(ctx context.Context, in io.Reader, out io.Writer, connect Connect) error {
+	wide.Pipe(out)
 	long := newInsets(out)
 	transport := &mcp.IOTransport{Reader: io.NopCloser(in), Writer: long, MaxLineLength: maxMessage}
 	err := s.serverFor(newLine(connect), newViews(false), long).Run(ctx, transport)

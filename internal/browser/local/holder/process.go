@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"tapin/internal/wide"
 )
 
 // process is one Chromium with its pipe and its whole tree.
@@ -63,7 +65,7 @@ func launch(cfg Config, proxyAddr string) (*process, error) {
 		closeAll(fromUs, toBrowser, fromBrowser, toUs)
 		return nil, err
 	}
-	widen(fromBrowser)
+	wide.Pipe(fromBrowser)
 	p := &process{in: toBrowser, out: fromBrowser, inline: inlineTo(toBrowser), writes: make(chan command, 64), stderr: &tail{}, exited: make(chan struct{})}
 	args := append(slices.Clone(cfg.Args),
 		"--remote-debugging-pipe",
