@@ -183,7 +183,7 @@ func (s *Server) move(c *call, look api.Look, do func(context.Context, Session) 
 // look adds a picture to the answer of an action that was done. A picture that
 // fails must not turn the answer into a failure: the caller would act again.
 func (s *Server) look(c *call, at Session, shown *api.Page) {
-	picture, err := at.Screenshot(c.r.Context(), page.ShotOptions{})
+	picture, err := at.Screenshot(c.r.Context(), page.ShotOptions{Asked: true})
 	if err == nil && !plain(picture.Base64) {
 		err = fault.New(fault.ProviderError, "", "the browser's picture is not base64")
 	}

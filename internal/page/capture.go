@@ -52,13 +52,17 @@ func (t *Tab) Screenshot(ctx context.Context, o ShotOptions) (Image, error) {
 		if err := t.frameShot(ctx, o, &params); err != nil {
 			return err
 		}
-		// The browser answers this while the page paints.
 		address := make(chan error, 1)
-		go func() {
-			var err error
-			shot.URL, shot.Title, err = t.address(ctx)
-			address <- err
-		}()
+		if o.Asked {
+			go func() { // the browser answers this while the page paints
+				var err error
+				shot.URL, shot.Title, err = t.address(ctx)
+				address <- err
+			}()
+		} else {
+			shot.URL, shot.Title = t.Address()
+			address <- nil
+		}
 		if o.MaskSecrets || len(o.Mask) > 0 {
 			shot.Base64, err = t.masked(ctx, o, params)
 		} else {

@@ -98,7 +98,7 @@ func TestAnElementIsPhotographedExactly(t *testing.T) {
 				{"one larger than the viewport", "#huge", 60, 2000, 0, "ff00ff 00ffff 00ffff"},
 				{"one in a frame of another site, below its fold", "#in", 40, 30, 2, "ff8000 ff8000 ff8000"},
 			} {
-				shot, err := tab.Screenshot(ctx, page.ShotOptions{Locator: &page.Locator{CSS: tt.css}})
+				shot, err := tab.Screenshot(ctx, page.ShotOptions{Locator: &page.Locator{CSS: tt.css}, Asked: true})
 				img := picture(t, shot, err)
 				size := img.Bounds().Size()
 				if size != image.Pt(tt.width*ratio, tt.height*ratio) {

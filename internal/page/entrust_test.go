@@ -226,7 +226,7 @@ func TestWhatIsHiddenIsNotReadBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		url, title := d.tab.Address()
-		picture, err := d.tab.Screenshot(ctx, page.ShotOptions{})
+		picture, err := d.tab.Screenshot(ctx, page.ShotOptions{Asked: true})
 		if err != nil {
 			t.Fatal(err)
 		}

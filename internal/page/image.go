@@ -71,6 +71,9 @@ type ShotOptions struct {
 	Mask []Locator
 	// MaskSecrets blacks out password, one-time-code and card fields, in all frames.
 	MaskSecrets bool
+	// Asked has the browser asked where the page is at that moment. Without it, that is
+	// what was last heard, which is right but for milliseconds.
+	Asked bool
 }
 
 // Image is an encoded picture. Base64 is as the browser sent it, so that a

@@ -177,7 +177,7 @@ func TestPopupsAreFollowedAndTheOpenerComesBack(t *testing.T) {
 	if got := w.eval(ctx, t, popup, "innerWidth"); got != "600" {
 		t.Errorf("the popup is %s wide", got)
 	}
-	if shot, err := popup.Screenshot(ctx, page.ShotOptions{}); err != nil || shot.Title != "popup" {
+	if shot, err := popup.Screenshot(ctx, page.ShotOptions{Asked: true}); err != nil || shot.Title != "popup" {
 		t.Fatalf("the picture is of %q, %v", shot.Title, err)
 	}
 	w.eval(ctx, t, opener, `void p.close()`)

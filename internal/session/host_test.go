@@ -161,7 +161,7 @@ func TestASessionFromStartToStop(t *testing.T) {
 	if f := fault.Of(err); f.Code != fault.SessionActive || f.Data["session_id"] != s.ID() {
 		t.Fatalf("a second start got %v %v", err, f.Data)
 	}
-	one, err := s.Screenshot(ctx, page.ShotOptions{})
+	one, err := s.Screenshot(ctx, page.ShotOptions{Asked: true})
 	if err != nil || !strings.HasPrefix(one.Base64, "iVBORw0KGgo") || one.Title != "plain" {
 		t.Fatalf("the picture begins with %.12q, %v", one.Base64, err)
 	}
@@ -352,7 +352,7 @@ func TestASessionInUseSurvivesACrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shot, err := again.Screenshot(ctx, page.ShotOptions{}); err != nil || shot.Title != "agent" {
+	if shot, err := again.Screenshot(ctx, page.ShotOptions{Asked: true}); err != nil || shot.Title != "agent" {
 		t.Fatalf("the page is %q, %v", shot.Title, err)
 	}
 	if again.Info().Deadline != s.Info().Deadline {
