@@ -53,14 +53,13 @@ func (t *Tab) Screenshot(ctx context.Context, o ShotOptions) (Image, error) {
 			return err
 		}
 		address := make(chan error, 1)
-		if o.Asked {
+		if shot.URL, shot.Title = t.Address(); o.Asked || shot.URL == "" {
 			go func() { // the browser answers this while the page paints
 				var err error
 				shot.URL, shot.Title, err = t.address(ctx)
 				address <- err
 			}()
 		} else {
-			shot.URL, shot.Title = t.Address()
 			address <- nil
 		}
 		if o.MaskSecrets || len(o.Mask) > 0 {

@@ -430,7 +430,7 @@ func TestACutLineToALivingBrowserIsMended(t *testing.T) {
 	}
 	h.host.Sever(s.ID())
 	// Whoever comes meanwhile waits; nobody is told that the browser is lost.
-	shot, err := s.Screenshot(ctx, page.ShotOptions{})
+	shot, err := s.Screenshot(ctx, page.ShotOptions{Asked: true})
 	if err != nil || shot.Title != "agent" {
 		t.Fatalf("after the cut the picture is of %q, %v", shot.Title, err)
 	}
