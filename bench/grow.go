@@ -26,6 +26,13 @@ func (b *bench) draw(c curve) {
 // startedUp is when a process of ours has given back what only starting took.
 const startedUp = 4 * time.Second
 
+// Each session does the same, and as often, however many there are beside it: what comes
+// after an action comes once after several that follow each other closely.
+const (
+	workRounds = 10
+	workEvery  = 400 * time.Millisecond
+)
+
 // growSessions is what one more session costs us.
 func (b *bench) growSessions(ctx context.Context) error {
 	site := serveSite()
@@ -49,15 +56,18 @@ func (b *bench) growSessions(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		rounds := 160 / count // as much for each point: the system counts in hundredths of a second
 		before := used(pids)
-		if err := s.work(ctx, ids, rounds); err != nil {
-			return err
+		for range workRounds {
+			next := time.After(workEvery)
+			if err := s.work(ctx, ids, 1); err != nil {
+				return err
+			}
+			<-next
 		}
 		after := used(pids)
 		time.Sleep(startedUp)
 		c.Points = append(c.Points, float64(count))
-		c.add(used(pids).RSS, 1000*(after.CPU-before.CPU)/float64(rounds), after.Files)
+		c.add(used(pids).RSS, 1000*(after.CPU-before.CPU)/workRounds, after.Files)
 	}
 	b.draw(c)
 	if b.smoke {
