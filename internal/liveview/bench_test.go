@@ -16,7 +16,11 @@ const pulse = `<!doctype html><body style="margin:0;background:red"><script>let 
 
 // roundsOfAPair is how many rounds two browsers play. Of two that are alike one may be
 // faster by a twentieth, as long as it lives.
-const roundsOfAPair = 60
+const roundsOfAPair = 30
+
+// rested is how long a finger lies on the screen before a tap is one. The mouse has come
+// there by then.
+const rested = 80 * time.Millisecond
 
 // BenchmarkTapToPicture measures the time from a tap to the changed picture at
 // the viewer's socket, beside raw CDP on the same browser: two browsers, the same
@@ -104,6 +108,10 @@ func tapBesideRaw(t *testing.T, took *timing.Rounds[time.Duration], rounds int) 
 			took.Add("raw", time.Since(began))
 		}
 	}
+	rest := func() {
+		p.hover(ctx, "hof_1", 50, 50)
+		time.Sleep(rested)
+	}
 	own := func() {
 		before := len(p.seen())
 		began := time.Now()
@@ -113,8 +121,8 @@ func tapBesideRaw(t *testing.T, took *timing.Rounds[time.Duration], rounds int) 
 	}
 	// What either does after its turn is in the way of whose turn is next: our page
 	// comes to rest, and its sharp still is taken.
-	ourTurn := turn{own, 450 * time.Millisecond}
-	rawTurn := turn{floor, 200 * time.Millisecond}
+	ourTurn := turn{rest, own, 450 * time.Millisecond}
+	rawTurn := turn{func() {}, floor, 200 * time.Millisecond}
 	for i := range rounds {
 		took.Begin()
 		turns := []turn{rawTurn, ourTurn}
@@ -122,6 +130,7 @@ func tapBesideRaw(t *testing.T, took *timing.Rounds[time.Duration], rounds int) 
 			slices.Reverse(turns)
 		}
 		for _, t := range turns {
+			t.prepare()
 			timing.InPhase(i)
 			t.take()
 			time.Sleep(t.rest)
@@ -130,10 +139,11 @@ func tapBesideRaw(t *testing.T, took *timing.Rounds[time.Duration], rounds int) 
 	}
 }
 
-// turn is what one does in a round, and how long it is left alone afterwards.
+// turn is what one does in a round, before it counts and while it does, and how long
+// it is left alone afterwards.
 type turn struct {
-	take func()
-	rest time.Duration
+	prepare, take func()
+	rest          time.Duration
 }
 
 // BenchmarkTapAmongViewers measures the time from a tap to the changed picture

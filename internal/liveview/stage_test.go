@@ -525,6 +525,11 @@ func (p *phone) tap(ctx context.Context, handoff string, x, y float64) {
 	p.send(ctx, map[string]any{"t": "ptr", "h": handoff, "k": "tap", "x": x, "y": y, "f": -1, "b": "left", "c": 1})
 }
 
+// hover is what a finger does that comes to rest.
+func (p *phone) hover(ctx context.Context, handoff string, x, y float64) {
+	p.send(ctx, map[string]any{"t": "ptr", "h": handoff, "k": "move", "x": x, "y": y, "f": -1})
+}
+
 // colour is that of the middle of a frame: r, g or b.
 func (f frame) colour() string {
 	img, err := jpeg.Decode(bytes.NewReader(f.jpeg))

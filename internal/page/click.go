@@ -245,6 +245,7 @@ func (o *ClickOptions) check(op string) error {
 // play sends mouse events in one go and waits for the last one. They are taken
 // in order, and nothing of the page's comes between them that need not.
 func (t *Tab) play(ctx context.Context, events []input.DispatchMouseEventParams) error {
+	t.hovers.Store(nil)
 	all := make([]any, len(events))
 	for i, e := range events {
 		all[i] = e

@@ -92,6 +92,10 @@ func (t *Tab) mouse(ctx context.Context, op string, p Pointer) error {
 	if kinds == nil || !known || p.Clicks < 0 || p.Clicks > 3 {
 		return fault.New(fault.InvalidRequest, op, "a mouse does not do that")
 	}
+	at := Point{X: p.X, Y: p.Y}
+	if was := t.hovers.Swap(nil); p.Kind == "tap" && was != nil && *was == at {
+		kinds = kinds[1:] // it has come already, with the finger that rested there
+	}
 	events := make([]any, len(kinds))
 	for i, kind := range kinds {
 		e := input.DispatchMouseEventParams{Type: kind, X: p.X, Y: p.Y, Modifiers: p.Held, Button: input.MouseButtonNone}
@@ -103,6 +107,9 @@ func (t *Tab) mouse(ctx context.Context, op string, p Pointer) error {
 		}
 		events[i] = e
 	}
+	if p.Kind == "move" && p.Button == "" {
+		t.hovers.Store(&at)
+	}
 	return t.session.Send(ctx, input.DispatchMouseEvent.Method, events...)
 }
 
@@ -111,6 +118,7 @@ func (t *Tab) Wheel(ctx context.Context, w Wheel) error {
 	if !onPage(w.X, w.Y, w.DX, w.DY) {
 		return fault.New(fault.InvalidRequest, "scroll", "that is no point of a page")
 	}
+	t.hovers.Store(nil)
 	// Spelt out, because the generated type leaves out a zero, and the browser
 	// wants both ways told.
 	return t.session.Send(ctx, input.DispatchMouseEvent.Method, map[string]any{

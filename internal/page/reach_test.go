@@ -9,7 +9,8 @@ import (
 	"tapin/internal/page"
 )
 
-// A tap is a whole click of a mouse that has come to the place, whichever button.
+// A tap is a whole click of a mouse that has come to the place, whichever button. One
+// that has come there before, and did nothing else, does not move again.
 func TestATapIsAllOfAClick(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)
@@ -22,11 +23,12 @@ func TestATapIsAllOfAClick(t *testing.T) {
 	if _, err := tab.Navigate(ctx, w.URL+"/", page.WaitLoad); err != nil {
 		t.Fatal(err)
 	}
+	const clicked = "mousedown 30 40 0 1 false,mouseup 30 40 0 0 false,click 30 40 0 0 false"
 	for _, c := range []struct {
 		tap  page.Pointer
 		want string
 	}{
-		{page.Pointer{X: 30, Y: 40, Button: "left", Clicks: 1}, "mousemove 30 40 0 0 false,mousedown 30 40 0 1 false,mouseup 30 40 0 0 false,click 30 40 0 0 false"},
+		{page.Pointer{X: 30, Y: 40, Button: "left", Clicks: 1}, "mousemove 30 40 0 0 false," + clicked},
 		{page.Pointer{X: 50, Y: 60, Button: "right", Clicks: 1, Held: 8}, "mousemove 50 60 0 0 true,mousedown 50 60 2 2 true,contextmenu 50 60 2 2 true,mouseup 50 60 2 0 true"},
 	} {
 		c.tap.Kind, c.tap.Finger = "tap", -1
@@ -38,6 +40,17 @@ func TestATapIsAllOfAClick(t *testing.T) {
 		})
 		w.eval(ctx, t, tab, `void (said.length = 0)`)
 	}
+	come := page.Pointer{Kind: "move", X: 30, Y: 40, Finger: -1}
+	tap := page.Pointer{Kind: "tap", X: 30, Y: 40, Finger: -1, Button: "left", Clicks: 1}
+	for _, p := range []page.Pointer{come, tap, tap} {
+		if err := tab.Point(ctx, p, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const move = "mousemove 30 40 0 0 false,"
+	browsertest.Eventually(t, 10*time.Second, "one move before each of two clicks", func() bool {
+		return w.eval(ctx, t, tab, `said.join()`) == move+clicked+","+move+clicked
+	})
 	if err := tab.Point(ctx, page.Pointer{Kind: "tap", Finger: 0}, []page.Pointer{{}}); err == nil {
 		t.Error("a finger taps at once")
 	}

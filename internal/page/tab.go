@@ -35,9 +35,10 @@ type Tab struct {
 
 	questions questions
 	echoes    echoes
-	composing atomic.Bool  // a person's input method has shown text that is not final
-	reads     atomic.Bool  // its documents come with the engine's eyes
-	setUpAt   atomic.Int64 // when it had been set up, in microseconds
+	composing atomic.Bool           // a person's input method has shown text that is not final
+	hovers    atomic.Pointer[Point] // where a person's mouse came to, if that was the last it did
+	reads     atomic.Bool           // its documents come with the engine's eyes
+	setUpAt   atomic.Int64          // when it had been set up, in microseconds
 
 	settingUp chan struct{} // holds one token: who sets the tab up
 	isSetUp   bool          // belongs to the holder of the token

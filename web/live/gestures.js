@@ -3,7 +3,8 @@
 // Two fingers are for the view; one is for the page. A page made for fingers
 // gets the finger itself. A page made for a mouse gets a click for a tap, the
 // wheel for a stroke, the right button for a long press, and a drag for a long
-// press that moves.
+// press that moves. Its mouse comes to where a finger rests, before the click: what
+// a page shows or fetches under a mouse is there when the finger lifts.
 
 /** @typedef {import("./geometry.js").Point} Point */
 
@@ -36,6 +37,8 @@
 
 /** How far a finger may tremble and still be a tap, in px. */
 const slop = 9;
+/** A finger that has not moved by then does not mean to scroll, most often. */
+const restMs = 60;
 const holdMs = 450;
 const twiceMs = 300;
 const twicePx = 32;
@@ -89,6 +92,7 @@ export class Hands {
 
   /** @param {Touch} e */
   touchDown(e) {
+    const glides = this.raf && !this.due; // and is to be stopped, no more
     this.rest();
     const before = [...this.down.values()];
     this.down.set(e.id, { x: e.x, y: e.y });
@@ -112,9 +116,12 @@ export class Hands {
       return;
     }
     this.mode = "pending";
-    this.timer = this.clock.after(holdMs, () => {
-      this.mode = "held";
-      this.target.feel("held");
+    this.timer = this.clock.after(restMs, () => {
+      if (!glides) this.press("move", this.start, "", 0, 0);
+      this.timer = this.clock.after(holdMs - restMs, () => {
+        this.mode = "held";
+        this.target.feel("held");
+      });
     });
   }
 

@@ -44,10 +44,37 @@ function hands(more = {}) {
 test("a tap on a page for mice is one click where the finger came down", () => {
   const s = hands();
   s.e("down", 100, 200);
-  s.pass(60);
+  s.pass(50);
   s.e("move", 103, 202);
   s.e("up", 103, 202);
   assert.deepEqual(s.sent, [{ t: "ptr", k: "tap", x: 100, y: 200, f: -1, b: "left", c: 1, m: 0 }]);
+});
+
+test("the mouse comes to where a finger rests, and waits for it there", () => {
+  const s = hands();
+  s.e("down", 100, 200);
+  s.pass(60);
+  assert.deepEqual(s.sent, [{ t: "ptr", k: "move", x: 100, y: 200, f: -1, b: "", c: 0, m: 0 }]);
+  s.e("move", 103, 202);
+  s.e("up", 103, 202);
+  assert.equal(s.brief(), "move none, tap left");
+  assert.deepEqual([s.sent[1].x, s.sent[1].y], [100, 200]);
+});
+
+test("no mouse comes to a finger that scrolls, or pinches", () => {
+  const stroke = hands();
+  stroke.e("down", 200, 500);
+  stroke.pass(50);
+  stroke.e("move", 200, 480);
+  stroke.pass(500);
+  stroke.e("up", 200, 480);
+  assert.equal(stroke.brief(), "wheel");
+  const two = hands();
+  two.e("down", 100, 100, 1);
+  two.pass(50);
+  two.e("down", 200, 200, 2);
+  two.pass(500);
+  assert.equal(two.brief(), "");
 });
 
 test("a tap on a page for fingers is that finger, at once", () => {
@@ -106,7 +133,7 @@ test("a long press is the right button; moved, it is a drag", () => {
   press.e("down", 50, 60);
   press.pass(500);
   press.e("up", 50, 60);
-  assert.equal(press.brief(), "tap right");
+  assert.equal(press.brief(), "move none, tap right");
   assert.deepEqual(press.felt, ["held"]);
   const drag = hands();
   drag.e("down", 50, 60);
@@ -114,8 +141,8 @@ test("a long press is the right button; moved, it is a drag", () => {
   drag.e("move", 150, 60);
   drag.pass(20);
   drag.e("up", 180, 60);
-  assert.equal(drag.brief(), "move none, down left, move left, move left, up left");
-  assert.deepEqual([drag.sent[1].x, drag.sent.at(-1).x], [50, 180]);
+  assert.equal(drag.brief(), "move none, move none, down left, move left, move left, up left");
+  assert.deepEqual([drag.sent[2].x, drag.sent.at(-1).x], [50, 180]);
 });
 
 test("a second finger takes the first one off the page and pinches the view", () => {
