@@ -64,7 +64,7 @@ func (a action) turn(n int) action {
 // actions are everything that every participant does.
 var actions = []action{
 	{Kind: navigate, Page: "light", Target: 1.2, weight: narrow},
-	{Kind: navigate, Page: "heavy", Target: 1.2, weight: narrow},
+	{Kind: navigate, Page: "heavy", Target: 1.2, weight: listed},
 	{Kind: navigate, Page: "images", Target: 1.2},
 	{Kind: navigate, Page: "list", Target: 1.2},
 	{Kind: navigate, Page: "spa", Target: 1.2},
@@ -75,7 +75,7 @@ var actions = []action{
 	{Kind: click, Page: "form", Selector: "#go", Target: 1.8, weight: listed},
 	{Kind: click, Page: "spa", Selector: "#two", Other: "#one", Target: 1.8},
 	{Kind: fill, Page: "form", Selector: "#f0", Target: 1.5, weight: listed},
-	{Kind: text, Page: "heavy", Target: 2.0, weight: narrow},
+	{Kind: text, Page: "heavy", Target: 2.0, weight: listed},
 	{Kind: text, Page: "list", Target: 2.0},
 	{Kind: snapshot, Page: "heavy", Target: 0.3, weight: listed},
 	{Kind: snapshot, Page: "list", Target: 0.3},

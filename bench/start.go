@@ -10,7 +10,7 @@ import (
 // For how long rounds of starts begin. Most of a warm one is waiting.
 const (
 	coldWithin = 50 * time.Second
-	warmWithin = 70 * time.Second
+	warmWithin = 60 * time.Second
 )
 
 // startEvery is that somebody starts in one round of so many: what is in no target,

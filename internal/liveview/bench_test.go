@@ -119,10 +119,11 @@ func tapBesideRaw(t *testing.T, took *timing.Rounds[time.Duration], rounds int) 
 		p.until("the changed picture", func() bool { return len(p.frames) > before })
 		took.Add("ours", p.seen()[before].at.Sub(began))
 	}
-	// What either does after its turn is in the way of whose turn is next: our page
-	// comes to rest, and its sharp still is taken.
-	ourTurn := turn{rest, own, 450 * time.Millisecond}
-	rawTurn := turn{func() {}, floor, 200 * time.Millisecond}
+	// What either does after its turn is in the way of whose turn is next: a page comes
+	// to rest, and where its fields lie is looked at. Sharp stills of its two colours are
+	// taken in the first rounds.
+	ourTurn := turn{rest, own}
+	rawTurn := turn{func() {}, floor}
 	for i := range rounds {
 		took.Begin()
 		turns := []turn{rawTurn, ourTurn}
@@ -133,18 +134,17 @@ func tapBesideRaw(t *testing.T, took *timing.Rounds[time.Duration], rounds int) 
 			t.prepare()
 			timing.InPhase(i)
 			t.take()
-			time.Sleep(t.rest)
+			time.Sleep(leftAlone)
 		}
 		took.End()
 	}
 }
 
-// turn is what one does in a round, before it counts and while it does, and how long
-// it is left alone afterwards.
-type turn struct {
-	prepare, take func()
-	rest          time.Duration
-}
+// turn is what one does in a round, before it counts and while it does.
+type turn struct{ prepare, take func() }
+
+// leftAlone is for how long everybody is afterwards.
+const leftAlone = 250 * time.Millisecond
 
 // BenchmarkTapAmongViewers measures the time from a tap to the changed picture
 // for the one who drives: alone, among twenty, and beside one who gets 100 kbit a
