@@ -298,17 +298,19 @@ type SnapshotQuery struct {
 	PartChars   int  `json:"part_chars,omitempty" min:"100" max:"1000000" doc:"Give a part beside it if it is longer than this: as much as fits, from offset on."`
 	StirMS      int  `json:"stir_ms,omitempty" min:"0" max:"10000" doc:"Wait so long, at most, for something on the page to change."`
 	StillMS     int  `json:"still_ms,omitempty" min:"0" max:"10000" doc:"Wait so long, at most, until the page has stood still for a moment."`
+	Tabs        bool `json:"tabs,omitempty" doc:"Tell which tabs are open as well."`
 }
 
 // SnapshotAnswer is the page as an outline with refs.
 type SnapshotAnswer struct {
-	SessionID string  `json:"session_id"`
-	Snapshot  string  `json:"snapshot" doc:"One line an element: role, name, state and ref."`
-	Truncated bool    `json:"truncated"`
-	Part      *string `json:"part,omitempty" doc:"The part that was asked for beside it; whatever is left out names its offset."`
-	Cut       bool    `json:"part_truncated,omitempty" doc:"Something is left out of the part."`
-	URL       string  `json:"url"`
-	Title     string  `json:"title"`
+	SessionID string   `json:"session_id"`
+	Snapshot  string   `json:"snapshot" doc:"One line an element: role, name, state and ref."`
+	Truncated bool     `json:"truncated"`
+	Part      *string  `json:"part,omitempty" doc:"The part that was asked for beside it; whatever is left out names its offset."`
+	Cut       bool     `json:"part_truncated,omitempty" doc:"Something is left out of the part."`
+	URL       string   `json:"url"`
+	Title     string   `json:"title"`
+	Tabs      []string `json:"tabs,omitempty" doc:"The ids of the tabs that are open, where they were asked for."`
 }
 
 // TextQuery says how much of the text to give.

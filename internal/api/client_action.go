@@ -1,11 +1,12 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -130,26 +131,12 @@ func (c *Client) Tab(ctx context.Context, id string, req TabRequest) (*Acted, er
 
 // Snapshot is the page as an outline with refs.
 func (c *Client) Snapshot(ctx context.Context, id string, q SnapshotQuery) (*SnapshotAnswer, error) {
-	values := url.Values{}
-	if q.MaxChars != 0 {
-		values.Set("max_chars", strconv.Itoa(q.MaxChars))
-	}
-	if q.Interactive {
-		values.Set("interactive", "true")
-	}
-	if q.Offset != nil {
-		values.Set("offset", strconv.Itoa(*q.Offset))
-	}
-	return call[SnapshotAnswer](ctx, c, http.MethodGet, query(at(id, "snapshot"), values), nil, nil)
+	return call[SnapshotAnswer](ctx, c, http.MethodGet, asking(at(id, "snapshot"), q), nil, nil)
 }
 
 // Text is what the page says.
 func (c *Client) Text(ctx context.Context, id string, q TextQuery) (*TextAnswer, error) {
-	values := url.Values{}
-	if q.MaxChars != 0 {
-		values.Set("max_chars", strconv.Itoa(q.MaxChars))
-	}
-	return call[TextAnswer](ctx, c, http.MethodGet, query(at(id, "text"), values), nil, nil)
+	return call[TextAnswer](ctx, c, http.MethodGet, asking(at(id, "text"), q), nil, nil)
 }
 
 // Extract reads out what an instruction names. The content is a string, or else
@@ -165,6 +152,21 @@ func (c *Client) Extract(ctx context.Context, id string, req ExtractRequest) (*E
 	}
 	got.ExtractAnswer.Content = textOrRaw(got.Content)
 	return &got.ExtractAnswer, nil
+}
+
+// asking puts behind a path all that a request says. Nothing is spelt out here, so that
+// what a request has one day is not forgotten.
+func asking(path string, request any) string {
+	raw, _ := json.Marshal(request) // plain fields: neither can fail
+	words := json.NewDecoder(bytes.NewReader(raw))
+	words.UseNumber()
+	said := map[string]any{}
+	_ = words.Decode(&said)
+	values := url.Values{}
+	for name, value := range said {
+		values.Set(name, fmt.Sprint(value))
+	}
+	return query(path, values)
 }
 
 func query(path string, values url.Values) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
 )
 
 // Shot is a picture as bytes.
@@ -49,28 +48,7 @@ func (c *Client) Reload(ctx context.Context, id string, req MoveRequest) (*PageA
 
 // Screenshot photographs the page.
 func (c *Client) Screenshot(ctx context.Context, id string, q ScreenshotQuery) (*Shot, error) {
-	values := url.Values{}
-	if q.FullPage {
-		values.Set("full_page", "true")
-	}
-	if q.Format != "" {
-		values.Set("format", q.Format)
-	}
-	if q.Quality != 0 {
-		values.Set("quality", strconv.Itoa(q.Quality))
-	}
-	if q.TimeoutMS != 0 {
-		values.Set("timeout_ms", strconv.Itoa(q.TimeoutMS))
-	}
-	for name, value := range map[string]string{
-		"selector": q.Selector, "ref": q.Ref, "label": q.Label, "role": q.Role, "name": q.Name,
-		"test_id": q.TestID, "xpath": q.XPath, "text": q.Text,
-	} {
-		if value != "" {
-			values.Set(name, value)
-		}
-	}
-	body, mime, err := c.bytes(ctx, query(at(id, "screenshot"), values))
+	body, mime, err := c.bytes(ctx, asking(at(id, "screenshot"), q))
 	if err != nil {
 		return nil, err
 	}

@@ -53,6 +53,35 @@ func TestAClientSaysWhenNobodyListens(t *testing.T) {
 	}
 }
 
+// What a request can say is said, all of it.
+func TestAQuestionIsAskedWhole(t *testing.T) {
+	t.Parallel()
+	var asked string
+	c := client(t, standIn(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.RawQuery
+		_, _ = io.WriteString(w, `{}`)
+	}), nil)
+	zero := 0
+	if _, err := c.Snapshot(t.Context(), "", api.SnapshotQuery{MaxChars: 1_000_000, Interactive: true, Offset: &zero, PartChars: 200, StirMS: 3, StillMS: 4, Tabs: true}); err != nil {
+		t.Fatal(err)
+	}
+	if asked != "interactive=true&max_chars=1000000&offset=0&part_chars=200&still_ms=4&stir_ms=3&tabs=true" {
+		t.Error(asked)
+	}
+	if _, err := c.Screenshot(t.Context(), "", api.ScreenshotQuery{FullPage: true, Format: "jpeg", Quality: 50, Element: api.Element{Role: "button", Name: "Pay & go"}}); err != nil {
+		t.Fatal(err)
+	}
+	if asked != "format=jpeg&full_page=true&name=Pay+%26+go&quality=50&role=button" {
+		t.Error(asked)
+	}
+	if _, err := c.Text(t.Context(), "", api.TextQuery{}); err != nil {
+		t.Fatal(err)
+	}
+	if asked != "" {
+		t.Error(asked)
+	}
+}
+
 func TestARefusalBecomesTheFaultItWas(t *testing.T) {
 	t.Parallel()
 	base := standIn(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -142,7 +142,7 @@ func (s *Server) navigate(c *call, req *api.NavigateRequest) (*api.PageAnswer, e
 		return nav, err
 	})
 	if err == nil && outline != nil {
-		answer.Outline = snapshotAnswer(answer.SessionID, outline)
+		answer.Outline = snapshotAnswer(answer.SessionID, req.Outline, outline)
 	}
 	return answer, err
 }

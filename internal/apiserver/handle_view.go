@@ -17,7 +17,7 @@ func (s *Server) snapshot(c *call, q *api.SnapshotQuery) (*api.SnapshotAnswer, e
 	if err != nil {
 		return nil, err
 	}
-	return snapshotAnswer(on.Info().ID, &outline), nil
+	return snapshotAnswer(on.Info().ID, q, &outline), nil
 }
 
 func snapshotOptions(q *api.SnapshotQuery) page.SnapshotOptions {
@@ -27,11 +27,15 @@ func snapshotOptions(q *api.SnapshotQuery) page.SnapshotOptions {
 	}
 }
 
-func snapshotAnswer(id string, outline *page.Snapshot) *api.SnapshotAnswer {
-	return &api.SnapshotAnswer{
+func snapshotAnswer(id string, q *api.SnapshotQuery, outline *page.Snapshot) *api.SnapshotAnswer {
+	answer := &api.SnapshotAnswer{
 		SessionID: id, Snapshot: outline.Text, Truncated: outline.Truncated, Part: outline.Part, Cut: outline.Cut,
 		URL: outline.URL, Title: outline.Title,
 	}
+	if q.Tabs {
+		answer.Tabs = outline.Tabs
+	}
+	return answer
 }
 
 func (s *Server) text(c *call, q *api.TextQuery) (*api.TextAnswer, error) {

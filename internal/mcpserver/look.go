@@ -126,7 +126,7 @@ func (c *call) prepare(ctx context.Context, id string) {
 		return
 	}
 	if now, err := c.outline(ctx, id, 0, 0); err == nil {
-		c.seen.note(now.SessionID, sightOf(now, c.tabs(ctx, now.SessionID)))
+		c.seen.note(now.SessionID, sightOf(now))
 	}
 }
 
@@ -139,29 +139,16 @@ func (c *call) outline(ctx context.Context, id string, stir, still time.Duration
 // whole asks for all of the page, and for a part of it: what is told is of the
 // moment that later changes are told from.
 func whole(stir, still time.Duration) api.SnapshotQuery {
-	return api.SnapshotQuery{MaxChars: wholeChars, PartChars: observeChars, StirMS: int(stir.Milliseconds()), StillMS: int(still.Milliseconds())}
+	return api.SnapshotQuery{MaxChars: wholeChars, PartChars: observeChars, StirMS: int(stir.Milliseconds()), StillMS: int(still.Milliseconds()), Tabs: true}
 }
 
 func (c *call) read(ctx context.Context, id string, q api.SnapshotQuery) (*api.SnapshotAnswer, error) {
-	q.MaxChars = wholeChars
+	q.MaxChars, q.Tabs = wholeChars, true
 	return ask(ctx, c.line, func(client *api.Client) (*api.SnapshotAnswer, error) { return client.Snapshot(ctx, id, q) })
 }
 
-func sightOf(now *api.SnapshotAnswer, tabs []string) sight {
-	return sight{url: now.URL, outline: now.Snapshot, tabs: tabs}
-}
-
-// tabs are the ids of those that are open, as far as that can be told.
-func (c *call) tabs(ctx context.Context, id string) []string {
-	got, err := ask(ctx, c.line, func(client *api.Client) (*api.TabsAnswer, error) { return client.Tabs(ctx, id) })
-	if err != nil {
-		return nil
-	}
-	var ids []string
-	for _, t := range got.Tabs {
-		ids = append(ids, t.TabID)
-	}
-	return ids
+func sightOf(now *api.SnapshotAnswer) sight {
+	return sight{url: now.URL, outline: now.Snapshot, tabs: now.Tabs}
 }
 
 // observe tells what has become of the page after an action, so that the agent
@@ -179,25 +166,16 @@ func (c *call) observe(ctx context.Context, id string, p api.Page, asks []api.Qu
 		v.words = asked(asks[0])
 	}
 	before, known := c.seen.last(id)
-	var tabs []string
-	var beside sync.WaitGroup
-	if !known {
-		beside.Go(func() { tabs = c.tabs(ctx, id) })
-	}
 	now, err := c.settled(ctx, id, before, known, known && p.URL != before.url)
-	beside.Wait()
 	if err != nil {
 		v.Kind = "unread"
 		v.words = sentence(v.words, fmt.Sprintf("What the page shows now could not be read (%s).", fault.Of(err).Code))
 		return v.put(extra, "")
 	}
 	v.URL, v.Title = plain(now.URL, maxURL), plain(now.Title, maxTitle)
+	c.seen.note(now.SessionID, sightOf(now))
 	if known {
-		tabs = c.tabs(ctx, now.SessionID) // now, as one may have opened while the page settled
-	}
-	c.seen.note(now.SessionID, sightOf(now, tabs))
-	if known {
-		for _, tab := range tabs {
+		for _, tab := range now.Tabs {
 			if !slices.Contains(before.tabs, tab) {
 				v.NewTab = tab
 				v.words = sentence(v.words, "A new tab was opened and is in front; browser_tabs lists them.")

@@ -5,13 +5,11 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"tapin/internal/browser/browsertest"
 	"testing"
 )
 
 func TestALongPageIsReadToItsEnd(t *testing.T) {
 	t.Parallel()
-	browsertest.Long(t)
 	var body strings.Builder
 	body.WriteString(`<!doctype html><title>Long</title>`)
 	for i := range 900 {

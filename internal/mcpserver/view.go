@@ -115,7 +115,7 @@ func (c *call) arrived(ctx context.Context, now *api.PageAnswer, outline bool) (
 	}
 	s := shown{SessionID: now.SessionID}
 	if now.Outline != nil {
-		c.seen.note(now.SessionID, sightOf(now.Outline, c.tabs(ctx, now.SessionID)))
+		c.seen.note(now.SessionID, sightOf(now.Outline))
 		s.Page = (&pageView{URL: plain(now.Outline.URL, maxURL), Title: plain(now.Outline.Title, maxTitle)}).fill(now.Outline)
 	} else {
 		s.Page = c.opened(ctx, now.SessionID, now.Page, outline)
@@ -223,7 +223,7 @@ func snapshot(ctx context.Context, c *call, in *snapshotIn) (string, *shown, err
 	}
 	v := &pageView{URL: plain(now.URL, maxURL), Title: plain(now.Title, maxTitle)}
 	before, known := c.seen.last(now.SessionID)
-	c.seen.note(now.SessionID, sightOf(now, c.tabs(ctx, now.SessionID)))
+	c.seen.note(now.SessionID, sightOf(now))
 	if in.Diff && known {
 		if body, told := v.changes(before, now); told {
 			return v.words, &shown{now.SessionID, v.put(nil, body)}, nil

@@ -51,7 +51,8 @@ type Snapshot struct {
 	Cut       bool    // something was left out of the part
 	URL       string
 	Title     string
-	unasked   bool // the page told all of it as it came
+	Tabs      []string // those that are open
+	unasked   bool     // the page told all of it as it came
 }
 
 // outlineLine is one line of a frame's outline, or a number of lines left out.
@@ -125,6 +126,9 @@ func (t *Tab) snapshot(ctx context.Context, o SnapshotOptions, told *outlined) (
 		}
 		shot = Snapshot{URL: conceal(here.URL), Title: conceal(here.Title), unasked: unasked}
 		shot.put(lines, o)
+		for _, tab := range t.tabs.List() {
+			shot.Tabs = append(shot.Tabs, tab.ID())
+		}
 		return nil
 	})
 	return shot, err
