@@ -12,7 +12,8 @@ type Acted struct {
 	SessionID string `json:"session_id"`
 	TookMS    int64  `json:"took_ms" doc:"How long the action took, without the picture."`
 	Page
-	Questions []Question `json:"questions,omitempty" doc:"What else the page asks the person at the browser now."`
+	Questions []Question      `json:"questions,omitempty" doc:"What else the page asks the person at the browser now."`
+	Outline   *SnapshotAnswer `json:"outline,omitempty" doc:"Where it was asked for and could be read, and the action has led to no other page."`
 }
 
 // Patience is how long an action may wait for its element.

@@ -29,9 +29,11 @@ func (p *Page) Detach() string {
 	return s
 }
 
-// Look is what every action accepts about the picture in its answer.
+// Look is what every action accepts about what its answer shows of the page. The
+// outline is one call instead of two.
 type Look struct {
-	Screenshot *bool `json:"screenshot,omitempty" doc:"false leaves the picture out of the answer."`
+	Screenshot *bool          `json:"screenshot,omitempty" doc:"false leaves the picture out of the answer."`
+	Outline    *SnapshotQuery `json:"outline,omitempty" doc:"Answer with the page's outline too, as GET /session/snapshot gives it."`
 }
 
 // Wanted reports whether the answer shall carry a picture.

@@ -31,7 +31,8 @@ type Viewport struct {
 // StartAnswer is the new session and what it shows.
 type StartAnswer struct {
 	SessionInfo
-	LiveViewURL *string `json:"live_view_url" doc:"Where a person can look at it, or null. It carries no token: who opens it is asked who they are."`
+	LiveViewURL *string         `json:"live_view_url" doc:"Where a person can look at it, or null. It carries no token: who opens it is asked who they are."`
+	Outline     *SnapshotAnswer `json:"outline,omitempty" doc:"Where it was asked for and could be read."`
 	Page
 }
 
@@ -54,8 +55,6 @@ type NavigateRequest struct {
 	Wait string `json:"wait,omitempty" max:"64" doc:"What to wait for, such as load or domcontentloaded."`
 	// Less than what a page gets anyway, for callers in a hurry.
 	TimeoutMS int `json:"timeout_ms,omitempty" min:"1" max:"60000" doc:"How long the page may take to become usable, if less than usual."`
-	// One call instead of two, and the page tells it as it comes.
-	Outline *SnapshotQuery `json:"outline,omitempty" doc:"Answer with the page's outline too, as GET /session/snapshot gives it."`
 	Look
 }
 

@@ -25,7 +25,7 @@ func (b *tab) done(name string, args ...any) (session.Did, error) {
 	if b.failure != nil {
 		return session.Did{}, b.failure
 	}
-	return session.Did{URL: b.url, Title: "T", Took: 12 * time.Millisecond, Dialog: b.dialog}, nil
+	return session.Did{URL: b.url, Title: "T", Took: 12 * time.Millisecond, Dialog: b.dialog, Moved: b.moved}, nil
 }
 
 func (b *tab) Click(_ context.Context, at page.Locator, o page.ClickOptions) (page.Clicked, session.Did, error) {
@@ -88,7 +88,7 @@ func (b *tab) Upload(_ context.Context, at *page.Locator, files []string, within
 
 func (b *tab) Snapshot(_ context.Context, o page.SnapshotOptions) (page.Snapshot, error) {
 	_, err := b.done("snapshot", o)
-	return page.Snapshot{Text: "- button \"Go\" [ref=e1]", Truncated: true, URL: b.url, Title: "T"}, err
+	return page.Snapshot{Text: "- button \"Go\" [ref=e1]", Truncated: true, URL: b.url, Title: "T", Tabs: []string{"t1"}}, err
 }
 
 func (b *tab) Text(_ context.Context, most int) (string, bool, error) {

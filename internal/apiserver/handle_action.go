@@ -34,7 +34,12 @@ func (s *Server) tell(c *call, on Session, look api.Look, acted *api.Acted, did 
 	if did.Dialog != nil {
 		open := api.Dialog(*did.Dialog)
 		acted.Dialog = &open
-	} else if look.Wanted() {
+		return
+	}
+	if !did.Moved {
+		acted.Outline = s.outline(c, on, look)
+	}
+	if look.Wanted() {
 		s.look(c, on, &acted.Page)
 	}
 }

@@ -202,6 +202,43 @@ func TestWhatAnActionCannotMeanIsRefused(t *testing.T) {
 	}
 }
 
+// One call instead of two; what led elsewhere is looked at by whoever knows when it has come.
+func TestAnActionAnswersWithTheOutlineOfItsPage(t *testing.T) {
+	t.Parallel()
+	f := serve(t, nil)
+	f.do(t, "POST", "/session/start", "", nil)
+	ask := func(route, more string) map[string]any {
+		t.Helper()
+		a := f.do(t, "POST", "/session/"+route, `{"screenshot":false`+more+`}`, nil)
+		if a.status != 200 {
+			t.Fatalf("%s: %d %s", route, a.status, a.raw)
+		}
+		outline, _ := a.body["outline"].(map[string]any)
+		return outline
+	}
+	for route, more := range map[string]string{"click": `,"ref":"e1"`, "press": `,"key":"a"`, "back": "", "navigate": `,"url":"http://a/"`} {
+		if ask(route, more) != nil {
+			t.Errorf("%s: an outline that nobody asked for", route)
+		}
+		got := ask(route, more+`,"outline":{"max_chars":500,"tabs":true}`)
+		if got == nil || !strings.Contains(got["snapshot"].(string), "Go") || !cmp.Equal(got["tabs"], []any{"t1"}) && route != "navigate" {
+			t.Errorf("%s: got %v", route, got)
+		}
+		if got := ask(route, more+`,"outline":{"max_chars":500}`); got["tabs"] != nil {
+			t.Errorf("%s: tabs that nobody asked for", route)
+		}
+	}
+	f.room.active.mu.Lock()
+	f.room.active.moved = true
+	f.room.active.mu.Unlock()
+	if got := ask("click", `,"ref":"e1","outline":{}`); got != nil {
+		t.Errorf("of a page on its way: %v", got)
+	}
+	if a := f.do(t, "POST", "/session/click", `{"ref":"e1","outline":{"max_chars":1}}`, nil); a.status != 400 {
+		t.Errorf("an outline of one character: %d %s", a.status, a.raw)
+	}
+}
+
 func TestFailuresOfActionsKeepTheirCodes(t *testing.T) {
 	t.Parallel()
 	f := serve(t, nil)

@@ -44,6 +44,7 @@ func (s *Server) start(c *call, req *api.StartRequest) (*api.StartAnswer, error)
 		return nil, err
 	}
 	answer.SessionInfo = sessionInfo(started.Info())
+	answer.Outline = s.outline(c, started, req.Look)
 	if looked {
 		return answer, nil
 	}
@@ -129,7 +130,8 @@ func (s *Server) stop(c *call, req *api.StopRequest) (*api.StopAnswer, error) {
 
 func (s *Server) navigate(c *call, req *api.NavigateRequest) (*api.PageAnswer, error) {
 	var outline *page.Snapshot
-	answer, err := s.move(c, req.Look, func(ctx context.Context, on Session) (nav page.Navigation, err error) {
+	look := api.Look{Screenshot: req.Screenshot} // the page tells its outline as it comes
+	answer, err := s.move(c, look, func(ctx context.Context, on Session) (nav page.Navigation, err error) {
 		if req.TimeoutMS > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(req.TimeoutMS)*time.Millisecond)
@@ -173,6 +175,7 @@ func (s *Server) move(c *call, look api.Look, do func(context.Context, Session) 
 		StatusCode: moved.Status,
 		TookMS:     moved.Took.Milliseconds(),
 		Page:       api.Page{URL: moved.URL, Title: moved.Title},
+		Outline:    s.outline(c, on, look),
 	}
 	if look.Wanted() {
 		s.look(c, on, &answer.Page)

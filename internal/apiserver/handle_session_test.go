@@ -85,11 +85,11 @@ func TestASessionFromStartToStop(t *testing.T) {
 	if err != nil || moved.URL != "http://b/?x=<y>" || moved.Screenshot != shot || moved.StatusCode != 200 || moved.TookMS != 12 || f.room.active.wait != "load" {
 		t.Errorf("navigate: %+v, %v", moved, err)
 	}
-	read, err := f.agent.Navigate(ctx, "", api.NavigateRequest{URL: "http://c/", Outline: &api.SnapshotQuery{MaxChars: 5_000, StillMS: 10}})
+	read, err := f.agent.Navigate(ctx, "", api.NavigateRequest{URL: "http://c/", Look: api.Look{Outline: &api.SnapshotQuery{MaxChars: 5_000, StillMS: 10}}})
 	if err != nil || read.Outline == nil || !strings.Contains(read.Outline.Snapshot, "Go") || read.Outline.SessionID != started.SessionID || moved.Outline != nil {
 		t.Errorf("navigate and read: %+v, %v", read, err)
 	}
-	if _, err := f.agent.Navigate(ctx, "", api.NavigateRequest{URL: "http://d/", Outline: &api.SnapshotQuery{MaxChars: 1}}); !errors.Is(err, fault.InvalidRequest) {
+	if _, err := f.agent.Navigate(ctx, "", api.NavigateRequest{URL: "http://d/", Look: api.Look{Outline: &api.SnapshotQuery{MaxChars: 1}}}); !errors.Is(err, fault.InvalidRequest) {
 		t.Errorf("an outline of one character: %v", err)
 	}
 	for name, move := range map[string]func() (*api.PageAnswer, error){

@@ -20,6 +20,19 @@ func (s *Server) snapshot(c *call, q *api.SnapshotQuery) (*api.SnapshotAnswer, e
 	return snapshotAnswer(on.Info().ID, q, &outline), nil
 }
 
+// outline is the page as the answer to an action shows it. One that fails must not
+// turn the answer into a failure.
+func (s *Server) outline(c *call, on Session, look api.Look) *api.SnapshotAnswer {
+	if look.Outline == nil {
+		return nil
+	}
+	outline, err := on.Snapshot(c.r.Context(), snapshotOptions(look.Outline))
+	if err != nil {
+		return nil
+	}
+	return snapshotAnswer(on.Info().ID, look.Outline, &outline)
+}
+
 func snapshotOptions(q *api.SnapshotQuery) page.SnapshotOptions {
 	return page.SnapshotOptions{
 		MaxChars: q.MaxChars, Interactive: q.Interactive, Offset: q.Offset, PartChars: q.PartChars,

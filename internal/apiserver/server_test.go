@@ -139,6 +139,7 @@ type tab struct {
 	deeds   []deed
 	failure error           // of the next actions
 	dialog  *session.Dialog // that they open
+	moved   bool            // they lead to another page
 }
 
 func (b *tab) Info() session.Info {

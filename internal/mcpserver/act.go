@@ -18,7 +18,7 @@ func act[A any](ctx context.Context, c *call, id string, do func(*api.Client) (*
 		return nil, shown{}, err
 	}
 	acted := common(done)
-	return done, shown{acted.SessionID, c.observe(ctx, acted.SessionID, acted.Page, acted.Questions)}, nil
+	return done, shown{acted.SessionID, c.observe(ctx, acted.SessionID, acted.Page, acted.Questions, acted.Outline)}, nil
 }
 
 // plainly is act for an action whose answer is nothing but where it has led.
@@ -51,7 +51,7 @@ func click(ctx context.Context, c *call, in *clickIn) (string, *clicked, error) 
 	if err != nil {
 		return "", nil, err
 	}
-	req := api.ClickRequest{Target: target, Button: in.Button, Count: in.Count, Paying: api.Paying{ApprovalID: in.ApprovalID}, Patience: in.wait(), Look: blind()}
+	req := api.ClickRequest{Target: target, Button: in.Button, Count: in.Count, Paying: api.Paying{ApprovalID: in.ApprovalID}, Patience: in.wait(), Look: outlined()}
 	if in.DoubleClick {
 		req.Count = 2
 	}
@@ -88,7 +88,7 @@ func hover(ctx context.Context, c *call, in *hoverIn) (string, *clicked, error) 
 	}
 	done, s, err := act(ctx, c, in.SessionID,
 		func(client *api.Client) (*api.HoverAnswer, error) {
-			return client.Hover(ctx, in.SessionID, api.HoverRequest{Target: target, Patience: in.wait(), Look: blind()})
+			return client.Hover(ctx, in.SessionID, api.HoverRequest{Target: target, Patience: in.wait(), Look: outlined()})
 		},
 		func(a *api.HoverAnswer) *api.Acted { return &a.Acted })
 	if err != nil {
@@ -108,7 +108,7 @@ type dragIn struct {
 
 func drag(ctx context.Context, c *call, in *dragIn) (string, *clicked, error) {
 	from, to := element{Target: in.StartTarget}, element{Target: in.EndTarget}
-	req := api.DragRequest{Target: api.Target{Element: from.element()}, To: &api.Target{Element: to.element()}, Patience: in.wait(), Look: blind()}
+	req := api.DragRequest{Target: api.Target{Element: from.element()}, To: &api.Target{Element: to.element()}, Patience: in.wait(), Look: outlined()}
 	done, s, err := act(ctx, c, in.SessionID,
 		func(client *api.Client) (*api.DragAnswer, error) { return client.Drag(ctx, in.SessionID, req) },
 		func(a *api.DragAnswer) *api.Acted { return &a.Acted })
@@ -136,7 +136,7 @@ type typed struct {
 }
 
 func typing(ctx context.Context, c *call, in *typeIn) (string, *typed, error) {
-	req := api.TypeRequest{Text: in.Text, Element: in.element.element(), Submit: in.Submit, Paying: api.Paying{ApprovalID: in.ApprovalID}, Patience: in.wait(), Look: blind()}
+	req := api.TypeRequest{Text: in.Text, Element: in.element.element(), Submit: in.Submit, Paying: api.Paying{ApprovalID: in.ApprovalID}, Patience: in.wait(), Look: outlined()}
 	// A field that is named is filled anew, as elsewhere; the one with the focus
 	// is where somebody is writing.
 	req.Clear = req.Given() && !in.Slowly
@@ -175,7 +175,7 @@ type filled struct {
 }
 
 func fillForm(ctx context.Context, c *call, in *fillIn) (string, *filled, error) {
-	req := api.FillRequest{Patience: in.wait(), Look: blind()}
+	req := api.FillRequest{Patience: in.wait(), Look: outlined()}
 	for _, f := range in.Fields {
 		at := f.element.element()
 		if !at.Given() {
@@ -207,7 +207,7 @@ type pressIn struct {
 
 func pressKey(ctx context.Context, c *call, in *pressIn) (string, *shown, error) {
 	return plainly(ctx, c, in.SessionID, "Pressed.", func(client *api.Client) (*api.Acted, error) {
-		return client.Press(ctx, in.SessionID, api.PressRequest{Key: in.Key, Paying: api.Paying{ApprovalID: in.ApprovalID}, Look: blind()})
+		return client.Press(ctx, in.SessionID, api.PressRequest{Key: in.Key, Paying: api.Paying{ApprovalID: in.ApprovalID}, Look: outlined()})
 	})
 }
 
@@ -228,7 +228,7 @@ func selectOption(ctx context.Context, c *call, in *selectIn) (string, *selected
 	if err != nil {
 		return "", nil, err
 	}
-	req := api.SelectRequest{Element: at, Values: in.Values, Patience: in.wait(), Look: blind()}
+	req := api.SelectRequest{Element: at, Values: in.Values, Patience: in.wait(), Look: outlined()}
 	done, s, err := act(ctx, c, in.SessionID,
 		func(client *api.Client) (*api.SelectAnswer, error) { return client.Select(ctx, in.SessionID, req) },
 		func(a *api.SelectAnswer) *api.Acted { return &a.Acted })
@@ -251,7 +251,7 @@ type uploaded struct {
 }
 
 func upload(ctx context.Context, c *call, in *uploadIn) (string, *uploaded, error) {
-	req := api.UploadRequest{Element: in.element.element(), Files: in.Files, Patience: in.wait(), Look: blind()}
+	req := api.UploadRequest{Element: in.element.element(), Files: in.Files, Patience: in.wait(), Look: outlined()}
 	if req.Files == nil {
 		req.Files = []string{}
 	}
@@ -276,7 +276,7 @@ type dialogIn struct {
 
 func handleDialog(ctx context.Context, c *call, in *dialogIn) (string, *shown, error) {
 	words, out, err := plainly(ctx, c, in.SessionID, "Answered.", func(client *api.Client) (*api.Acted, error) {
-		return client.Dialog(ctx, in.SessionID, api.DialogRequest{Accept: in.Accept, Text: in.PromptText, Paying: api.Paying{ApprovalID: in.ApprovalID}, Look: blind()})
+		return client.Dialog(ctx, in.SessionID, api.DialogRequest{Accept: in.Accept, Text: in.PromptText, Paying: api.Paying{ApprovalID: in.ApprovalID}, Look: outlined()})
 	})
 	if err == nil || !errors.Is(err, fault.NotFound) {
 		return words, out, err
@@ -288,7 +288,7 @@ func handleDialog(ctx context.Context, c *call, in *dialogIn) (string, *shown, e
 	for _, q := range now.Questions {
 		if q.Kind == "permission" {
 			return plainly(ctx, c, in.SessionID, "Answered.", func(client *api.Client) (*api.Acted, error) {
-				return client.Permission(ctx, in.SessionID, api.PermissionRequest{Name: q.Name, Grant: in.Accept, Origin: q.Origin, Look: blind()})
+				return client.Permission(ctx, in.SessionID, api.PermissionRequest{Name: q.Name, Grant: in.Accept, Origin: q.Origin, Look: outlined()})
 			})
 		}
 	}

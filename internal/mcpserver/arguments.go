@@ -86,3 +86,10 @@ func blind() api.Look {
 	no := false
 	return api.Look{Screenshot: &no}
 }
+
+// outlined is blind, and asks for what the page has become at once.
+func outlined() api.Look {
+	look, q := blind(), whole(0, 0)
+	look.Outline = &q
+	return look
+}

@@ -2,7 +2,10 @@ package mcpserver_test
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -186,12 +189,27 @@ func TestTheDoorIsBehindTheListenersChecks(t *testing.T) {
 	}
 }
 
+// lasting is an address that nobody takes while its sidecar is away: below the ports
+// that the system gives to whoever connects somewhere.
+func lasting(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000)))
+		if err == nil {
+			_ = ln.Close()
+			return ln.Addr().String()
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
 // A host of an older protocol keeps a connection by its id, and knows nothing
 // of a restart: its next call must simply work.
 func TestAHostWithAConnectionFromBeforeARestartGoesOn(t *testing.T) {
 	t.Parallel()
 	s := site(t, shopPages)
-	h := open(t, s)
+	h := open(t, s, "listen.control="+lasting(t))
 	send := func(id, body string) (string, string) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.at()+"/mcp", strings.NewReader(body))
@@ -237,7 +255,6 @@ func TestAHostWithAConnectionFromBeforeARestartGoesOn(t *testing.T) {
 	if err := h.stop(); err != nil {
 		t.Fatal(err)
 	}
-	h.set[0] = "listen.control=" + strings.TrimPrefix(h.at(), "http://")
 	h.begin()
 	t.Cleanup(func() { _ = h.stop() })
 	if said := tool(id, "browser_status", `{}`); !strings.Contains(said, "There is no session") {

@@ -152,8 +152,9 @@ func sightOf(now *api.SnapshotAnswer) sight {
 }
 
 // observe tells what has become of the page after an action, so that the agent
-// need not ask. An action that was done stays done if the page cannot be read.
-func (c *call) observe(ctx context.Context, id string, p api.Page, asks []api.Question) *pageView {
+// need not ask. An action that was done stays done if the page cannot be read. It may
+// have come with how the page looked then.
+func (c *call) observe(ctx context.Context, id string, p api.Page, asks []api.Question, then *api.SnapshotAnswer) *pageView {
 	v := &pageView{URL: plain(p.URL, maxURL), Title: plain(p.Title, maxTitle)}
 	var extra []string
 	if p.Dialog != nil {
@@ -166,7 +167,7 @@ func (c *call) observe(ctx context.Context, id string, p api.Page, asks []api.Qu
 		v.words = asked(asks[0])
 	}
 	before, known := c.seen.last(id)
-	now, err := c.settled(ctx, id, before, known, known && p.URL != before.url)
+	now, err := c.settled(ctx, id, before, known, known && p.URL != before.url, then)
 	if err != nil {
 		v.Kind = "unread"
 		v.words = sentence(v.words, fmt.Sprintf("What the page shows now could not be read (%s).", fault.Of(err).Code))
@@ -210,12 +211,15 @@ func (v *pageView) changes(before sight, now *api.SnapshotAnswer) (body string, 
 // long as is worth waiting: what an action sets off comes a moment after it. A
 // change within the page that stands for itself is the answer; where the page has
 // moved on, only took something away or says that it is at work, there is more to come.
-func (c *call) settled(ctx context.Context, id string, before sight, known, moved bool) (*api.SnapshotAnswer, error) {
+func (c *call) settled(ctx context.Context, id string, before sight, known, moved bool, then *api.SnapshotAnswer) (*api.SnapshotAnswer, error) {
 	if !known || moved {
 		return c.outline(ctx, id, 0, settleWithin)
 	}
 	began := time.Now()
-	last, err := c.outline(ctx, id, 0, 0)
+	last, err := then, error(nil)
+	if last == nil {
+		last, err = c.outline(ctx, id, 0, 0)
+	}
 	for err == nil {
 		diff, spent := compare(before.outline, last.Snapshot), time.Since(began)
 		stir := time.Duration(0)

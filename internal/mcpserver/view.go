@@ -127,7 +127,7 @@ func (c *call) arrived(ctx context.Context, now *api.PageAnswer, outline bool) (
 func (c *call) opened(ctx context.Context, id string, p api.Page, outline bool) *pageView {
 	c.seen.forget(id)
 	if outline || p.Dialog != nil {
-		return c.observe(ctx, id, p, nil)
+		return c.observe(ctx, id, p, nil, nil)
 	}
 	v := &pageView{URL: plain(p.URL, maxURL), Title: plain(p.Title, maxTitle)}
 	return v.put(nil, "")
@@ -142,7 +142,7 @@ type scrollIn struct {
 }
 
 func scroll(ctx context.Context, c *call, in *scrollIn) (string, *shown, error) {
-	req := api.ScrollRequest{Direction: in.Direction, Amount: in.Amount, Patience: in.wait(), Look: blind()}
+	req := api.ScrollRequest{Direction: in.Direction, Amount: in.Amount, Patience: in.wait(), Look: outlined()}
 	at := api.Target{Element: in.element.element(), Text: in.Text, X: in.X, Y: in.Y}
 	switch {
 	case at.Given():
@@ -168,7 +168,7 @@ type waitIn struct {
 }
 
 func waitFor(ctx context.Context, c *call, in *waitIn) (string, *shown, error) {
-	req := api.WaitRequest{Element: element{Target: in.Target}.element(), Text: in.Text, URL: in.URL, State: in.State, TimeoutMS: in.WaitMS, Look: blind()}
+	req := api.WaitRequest{Element: element{Target: in.Target}.element(), Text: in.Text, URL: in.URL, State: in.State, TimeoutMS: in.WaitMS, Look: outlined()}
 	switch {
 	case in.TextGone != "" && (in.Text != "" || in.State != "" || in.Target != ""):
 		return "", nil, fault.New(fault.InvalidRequest, "", "textGone is waited for alone").WithHint("Make a second call for the other.")
@@ -196,7 +196,7 @@ func (c *call) pass(ctx context.Context, in *waitIn) (string, *shown, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	s := shown{now.SessionID, c.observe(ctx, now.SessionID, api.Page{URL: now.URL, Title: now.Title}, nil)}
+	s := shown{now.SessionID, c.observe(ctx, now.SessionID, api.Page{URL: now.URL, Title: now.Title}, nil, now)}
 	return sentence("Waited.", s.Page.words), &s, nil
 }
 
@@ -349,7 +349,7 @@ func tabs(ctx context.Context, c *call, in *tabsIn) (string, *tabbed, error) {
 	}
 	action := map[string]string{"select": "switch", "close": "close"}[in.Action]
 	words, s, err := plainly(ctx, c, in.SessionID, "Done.", func(client *api.Client) (*api.Acted, error) {
-		return client.Tab(ctx, in.SessionID, api.TabRequest{TabID: id, Action: action, Look: blind()})
+		return client.Tab(ctx, in.SessionID, api.TabRequest{TabID: id, Action: action, Look: outlined()})
 	})
 	if err != nil {
 		return "", nil, err

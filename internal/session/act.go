@@ -16,6 +16,7 @@ import (
 type Did struct {
 	URL    string
 	Title  string
+	Moved  bool // it is another address than before
 	Took   time.Duration
 	Dialog *Dialog
 	// Questions are what else that page asks now.
@@ -193,6 +194,7 @@ func only(_ none, did Did, err error) (Did, error) { return did, err }
 func do[R any](ctx context.Context, s *Session, what string, fn func(context.Context, *page.Tab) (R, counts, error)) (R, Did, error) {
 	var did Did
 	result, err := act(ctx, s, what, func(ctx context.Context, t *page.Tab) (R, note, error) {
+		before, _ := t.Address()
 		began := time.Now()
 		result, counted, err := fn(s.guarded(ctx), t)
 		did.Took = time.Since(began)
@@ -200,6 +202,7 @@ func do[R any](ctx context.Context, s *Session, what string, fn func(context.Con
 			s.meet(ctx, t)
 		}
 		did.look(ctx, s)
+		did.Moved = did.URL != before
 		return result, note{address: did.URL, counts: counted}, err
 	})
 	return result, did, err
