@@ -144,7 +144,7 @@ func tapBesideRaw(t *testing.T, took *timing.Rounds[time.Duration], rounds int) 
 type turn struct{ prepare, take func() }
 
 // leftAlone is for how long everybody is afterwards.
-const leftAlone = 250 * time.Millisecond
+const leftAlone = 150 * time.Millisecond
 
 // BenchmarkTapAmongViewers measures the time from a tap to the changed picture
 // for the one who drives: alone, among twenty, and beside one who gets 100 kbit a
