@@ -77,26 +77,46 @@ func (s *scene) move(ctx context.Context) error {
 	return resp.Body.Close()
 }
 
-const tapsWithin = 55 * time.Second // see turns
+const (
+	tapsWithin = 48 * time.Second // see turns
+	// castings is how often both are set up anew: of two that are alike one may be faster
+	// for as long as it lives.
+	castings = 3
+)
 
 // measureGlass is what a person sees on the phone: how soon, and how smoothly.
 func (b *bench) measureGlass(ctx context.Context) error {
+	var took rounds
+	var rates timing.Rounds[float64]
+	times := castings
+	if b.smoke {
+		times = 1
+	}
+	for casting := range times {
+		if err := b.playScenes(ctx, casting, times, &took, &rates); err != nil {
+			return err
+		}
+	}
+	r := row{Group: "live", Name: "tap → changed pixel in the viewer's page", Unit: "ms", Floor: "bare relay and canvas", Listed: true}.from(&took, "floor")
+	r.Verdicts = append(r.Verdicts, atMost("p50, to the floor", r.Figures["tapin"].Ratio, 1.1), atMost("p95, to the floor's", r.Figures["tapin"].P95/r.Figures["floor"].P95, 1.2))
+	b.add(r)
+	b.add(paceRow(&rates))
+	return nil
+}
+
+// playScenes plays one casting's part of all rounds.
+func (b *bench) playScenes(ctx context.Context, casting, of int, took *rounds, rates *timing.Rounds[float64]) error {
 	all, end, err := b.scenes(ctx)
 	defer end()
 	if err != nil {
 		return err
 	}
-	var took rounds
-	for round := range turns(3*b.rounds, tapsWithin) {
+	taps := 3 * b.rounds / of
+	for round := range turns(taps, tapsWithin/time.Duration(of)) {
 		took.Begin()
-		order := []string{"floor", "tapin"}
-		if round%2 == 1 {
-			slices.Reverse(order) // what either does after its turn is in the way of the other's
-		}
-		for _, who := range order {
+		for _, who := range inTurn(round) {
 			time.Sleep(pause) // tapin's page rests meanwhile, and its sharp still is taken
-			timing.InPhase(round)
-			d, err := all[who].tap()
+			d, err := all[who].tap(casting*taps + round)
 			if err != nil {
 				return fmt.Errorf("tap: %s: %w", who, err)
 			}
@@ -106,47 +126,55 @@ func (b *bench) measureGlass(ctx context.Context) error {
 		}
 		took.End()
 	}
-	r := row{Group: "live", Name: "tap → changed pixel in the viewer's page", Unit: "ms", Floor: "bare relay and canvas", Listed: true}.from(&took, "floor")
-	r.Verdicts = append(r.Verdicts, atMost("p50, to the floor", r.Figures["tapin"].Ratio, 1.1), atMost("p95, to the floor's", r.Figures["tapin"].P95/r.Figures["floor"].P95, 1.2))
-	b.add(r)
-	return b.measurePace(ctx, all)
-}
-
-// measurePace counts pictures while one of the pages moves and the other rests.
-func (b *bench) measurePace(ctx context.Context, all map[string]*scene) error {
-	const during = 1200 * time.Millisecond
-	var rates timing.Rounds[float64]
-	for range min(b.rounds, 14) {
+	for round := range (min(b.rounds, 14) + of - 1) / of {
 		rates.Begin()
-		for _, who := range []string{"floor", "tapin"} {
-			if err := all[who].move(ctx); err != nil {
-				return err
-			}
-			time.Sleep(pause)
-			rate, err := all[who].pace(during)
+		for _, who := range inTurn(round) {
+			rate, err := all[who].pace(ctx)
 			if err != nil {
 				return err
 			}
 			rates.Add(who, rate)
-			time.Sleep(500 * time.Millisecond) // until it rests
 		}
 		rates.End()
 	}
+	return nil
+}
+
+// inTurn is who comes first in a round: what either does after its turn is in the way of
+// the other's.
+func inTurn(round int) []string {
+	order := []string{"floor", "tapin"}
+	if round%2 == 1 {
+		slices.Reverse(order)
+	}
+	return order
+}
+
+// pace counts the pictures a second while the page moves; then it rests again.
+func (s *scene) pace(ctx context.Context) (float64, error) {
+	if err := s.move(ctx); err != nil {
+		return 0, err
+	}
+	time.Sleep(pause)
+	rate, err := s.phone.pace(1200 * time.Millisecond)
+	time.Sleep(500 * time.Millisecond)
+	return rate, err
+}
+
+func paceRow(rates *timing.Rounds[float64]) row {
 	figures := map[string]figure{}
 	for who, each := range rates.Counted() {
 		figures[who] = figure{Median: timing.Quantile(each, 0.5), Rounds: len(each)}
 	}
-	ratio := figures["tapin"].Median / figures["floor"].Median
 	ours := figures["tapin"]
-	ours.Ratio = ratio
+	ours.Ratio = ours.Median / figures["floor"].Median
 	figures["tapin"] = ours
 	r := row{
 		Group: "live", Name: "pictures a second in the viewer's page, animating", Unit: "1/s", Floor: "bare relay and canvas", Listed: true,
-		Figures: figures, Verdicts: []verdict{atLeast("to the floor", ratio, 0.95)},
+		Figures: figures, Verdicts: []verdict{atLeast("to the floor", ours.Ratio, 0.95)},
 	}
 	r.Played, r.Left = rates.Played()
-	b.add(r)
-	return nil
+	return r
 }
 
 // measureCrowd is what twenty viewers cost beside one.

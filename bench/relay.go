@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"tapin/bench/timing"
 )
 
 // relayPage is the least that shows another browser: a socket, a canvas, taps.
@@ -154,8 +156,12 @@ func newPhone(ctx context.Context, chromium, url, ready string) (*phone, error) 
 	return &phone{t}, t.eval(glassEyes, nil)
 }
 
-// tap touches the middle of the picture and tells when it changed.
-func (p *phone) tap() (time.Duration, error) {
+// fingerRests is how long a finger lies on the glass before it lifts.
+const fingerRests = 80 * time.Millisecond
+
+// tap touches the middle of the picture, for the nth time, and tells how long after the
+// finger has lifted it changed.
+func (p *phone) tap(n int) (time.Duration, error) {
 	var at [2]float64
 	if err := p.eval(`(r => [r.x + r.width / 2, r.y + r.height / 2])(document.querySelector("#picture").getBoundingClientRect())`, &at); err != nil {
 		return 0, err
@@ -166,6 +172,8 @@ func (p *phone) tap() (time.Duration, error) {
 	if err := p.do("Input.dispatchTouchEvent", map[string]any{"type": "touchStart", "touchPoints": []any{map[string]any{"x": at[0], "y": at[1], "id": 0}}}); err != nil {
 		return 0, err
 	}
+	time.Sleep(fingerRests)
+	timing.InPhase(n)
 	if err := p.do("Input.dispatchTouchEvent", map[string]any{"type": "touchEnd", "touchPoints": []any{}}); err != nil {
 		return 0, err
 	}
