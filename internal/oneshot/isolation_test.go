@@ -84,7 +84,7 @@ func newProbingSite() *probingSite {
 		n := p.visits.Add(1)
 		p.came(r, fmt.Sprint(n))
 		http.SetCookie(w, &http.Cookie{Name: "server", Value: "mark", MaxAge: 999, HttpOnly: true}) //nolint:gosec // a test's
-		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = fmt.Fprintf(w, `<!doctype html><link rel=icon href="/icon.svg"><script>const SENT = %q, COUNT = "%d", ICONS = "%d"</script>%s`, r.Header.Get("Cookie"), n, p.icons.Load(), probe)
 	})
 	p.mux.HandleFunc("/icon.svg", func(w http.ResponseWriter, _ *http.Request) {
