@@ -31,9 +31,10 @@ type CastOptions struct {
 }
 
 // framesInFlight is how many pictures the browser sends before it waits for an
-// acknowledgement. Two keep it busy while one is on its way; more would only be
-// older pictures in a queue.
-const framesInFlight = 2
+// acknowledgement. With two, a viewer who took a moment longer once cost pictures
+// that were never painted; a third makes no queue, as a newer one takes the place of
+// what waits to be sent.
+const framesInFlight = 3
 
 // Cast is the moving picture of whatever tab is in front. There is one at a time
 // for a browser: whoever has several to show it to hands the frames out. It is
