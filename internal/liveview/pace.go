@@ -89,6 +89,11 @@ func (p *pace) window() int {
 
 func (p *pace) mayFly() bool { return len(p.flights) < p.window() }
 
+// outlasts reports whether the way takes more pictures than the browser sends
+// without having been told that one was drawn; one more may wait to be sent. What is
+// painted beyond that is replaced by something newer before anybody sees it.
+func (p *pace) outlasts() bool { return len(p.flights)+page.FramesInFlight <= p.window()+1 }
+
 // grade is how good the moving picture is.
 type grade struct {
 	quality int

@@ -124,11 +124,11 @@ func (h *hub) ack(number uint32) {
 	}
 }
 
-// paint lets the browser paint the next picture while there is room for it on
-// the way to the one who sets the pace: a way that is filled moves smoothly, and
-// what is painted meanwhile takes the place of what waits. Called with the lock held.
+// paint lets the browser paint the next picture before the last is drawn, where the
+// way to the one who sets the pace is long: one that is filled moves smoothly.
+// Called with the lock held.
 func (h *hub) paint(v *viewer) {
-	if h.paces(v) && v.pace.mayFly() {
+	if h.paces(v) && v.pace.outlasts() {
 		h.ack(v.shown)
 	}
 }

@@ -30,11 +30,10 @@ type CastOptions struct {
 	Quality             int
 }
 
-// framesInFlight is how many pictures the browser sends before it waits for an
+// FramesInFlight is how many pictures the browser sends before it waits for an
 // acknowledgement. With two, a viewer who took a moment longer once cost pictures
-// that were never painted; a third makes no queue, as a newer one takes the place of
-// what waits to be sent.
-const framesInFlight = 3
+// that were never painted.
+const FramesInFlight = 3
 
 // Cast is the moving picture of whatever tab is in front. There is one at a time
 // for a browser: whoever has several to show it to hands the frames out. It is
@@ -122,7 +121,7 @@ func (c *Cast) start(ctx context.Context) {
 	last := true
 	p := cdppage.StartScreencastParams{
 		Format: cdppage.StartScreencastFormatJpeg, MaxWidth: int64(c.opts.MaxWidth), MaxHeight: int64(c.opts.MaxHeight),
-		MaxFramesInFlight: framesInFlight, SendLastFrame: &last,
+		MaxFramesInFlight: FramesInFlight, SendLastFrame: &last,
 	}
 	if c.opts.Quality > 0 {
 		q := int64(c.opts.Quality)
