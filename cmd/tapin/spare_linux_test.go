@@ -56,8 +56,18 @@ func TestASessionFromThePoolOutlivesASidecarAsAnyOther(t *testing.T) {
 	if got := w.must("agent", "GET", "/session/status", nil); got.text("session_id") != session {
 		t.Errorf("after the kill: %v", got.body)
 	}
+	var now []string
+	defer func() {
+		if !t.Failed() {
+			return
+		}
+		for _, dir := range now {
+			left, err := os.ReadDir(dir)
+			t.Logf("of the session: %t; %s holds %v, %v", dir == mine, filepath.Base(dir), left, err)
+		}
+	}()
 	w.within(time.Minute, "a spare browser of the new sidecar's own", func() bool {
-		now := w.spares()
+		now = w.spares()
 		return len(now) == 2 && (now[0] == mine) != (now[1] == mine)
 	})
 	w.must("agent", "POST", "/session/reload", map[string]any{"screenshot": false})
