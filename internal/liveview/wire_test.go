@@ -164,3 +164,21 @@ func TestThePictureIsNeverLargerThanItIsDrawn(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyALongWayIsFilledAheadOfWhatIsDrawn(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	for way, ahead := range map[time.Duration]int{time.Millisecond: 0, 40 * time.Millisecond: 1, 150 * time.Millisecond: 4} {
+		var p pace
+		p.pinged(way)
+		told := 0
+		for n := uint32(1); p.mayFly(); n++ {
+			if p.sent(n, 1000, now); p.outlasts() {
+				told++
+			}
+		}
+		if told != ahead {
+			t.Errorf("on a way of %s the browser goes on %d times before anything is drawn, not %d", way, told, ahead)
+		}
+	}
+}
