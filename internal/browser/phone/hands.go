@@ -1,6 +1,9 @@
 package phone
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Tap touches an element with a finger.
 func (p *Phone) Tap(ctx context.Context, selector string) error {
@@ -13,10 +16,7 @@ func (p *Phone) Tap(ctx context.Context, selector string) error {
 
 // TapAt touches a place on the glass.
 func (p *Phone) TapAt(ctx context.Context, at Point) error {
-	if err := p.touch(ctx, "touchStart", at); err != nil {
-		return err
-	}
-	return p.touch(ctx, "touchEnd")
+	return p.down(ctx, func() error { return nil }, at)
 }
 
 // Hold keeps a finger on an element until something is so.
@@ -25,31 +25,42 @@ func (p *Phone) Hold(ctx context.Context, selector, until string) error {
 	if err != nil {
 		return err
 	}
-	if err := p.touch(ctx, "touchStart", at); err != nil {
-		return err
-	}
-	if err := p.Until(ctx, until+" under the finger", until); err != nil {
-		return err
-	}
-	return p.touch(ctx, "touchEnd")
+	return p.down(ctx, func() error { return p.Until(ctx, until+" under the finger", until) }, at)
 }
 
 // Drag moves fingers together, all by the same way.
 func (p *Phone) Drag(ctx context.Context, dx, dy float64, fingers ...Point) error {
-	if err := p.touch(ctx, "touchStart", fingers...); err != nil {
-		return err
-	}
-	const steps = 8
-	for i := 1; i <= steps; i++ {
-		moved := make([]Point, len(fingers))
-		for j, f := range fingers {
-			moved[j] = Point{f.X + dx*float64(i)/steps, f.Y + dy*float64(i)/steps}
+	return p.down(ctx, func() error {
+		const steps = 8
+		for i := 1; i <= steps; i++ {
+			moved := make([]Point, len(fingers))
+			for j, f := range fingers {
+				moved[j] = Point{f.X + dx*float64(i)/steps, f.Y + dy*float64(i)/steps}
+			}
+			if err := p.touch(ctx, "touchMove", moved...); err != nil {
+				return err
+			}
 		}
-		if err := p.touch(ctx, "touchMove", moved...); err != nil {
-			return err
-		}
+		return nil
+	}, fingers...)
+}
+
+// lifting is how long fingers may take to leave the glass.
+const lifting = 5 * time.Second
+
+// down puts fingers on the glass while something is done, and lifts them after it
+// in any case: with a finger left lying there, no later tap is one.
+func (p *Phone) down(ctx context.Context, while func() error, fingers ...Point) error {
+	err := p.touch(ctx, "touchStart", fingers...)
+	if err == nil {
+		err = while()
 	}
-	return p.touch(ctx, "touchEnd")
+	up, cancel := context.WithTimeout(context.WithoutCancel(ctx), lifting)
+	defer cancel()
+	if lifted := p.touch(up, "touchEnd"); err == nil {
+		err = lifted
+	}
+	return err
 }
 
 func (p *Phone) touch(ctx context.Context, kind string, fingers ...Point) error {
