@@ -45,27 +45,46 @@ func (p *Provider) still() (goOn func()) {
 	return sync.OnceFunc(func() { _ = run.Close() })
 }
 
-// remove deletes a folder in which a dying browser may still be writing.
+// remove deletes the folder of a dead holder. Its browser is killed a moment after
+// it, and the browser's own processes end a moment after that: one that has just
+// begun makes the folder anew, so all of them have to be gone first.
 func (p *Provider) remove(ctx context.Context, dir string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	for {
-		if err := os.RemoveAll(dir); err == nil {
+		if endLeftovers(dir) && os.RemoveAll(dir) == nil {
 			return true
 		}
-		select {
-		case <-ctx.Done():
+		if !pause(ctx) {
 			return false
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// clear waits for a holder that is about to end, and removes its folder.
+// pause leaves those who are ending a moment, and reports whether there is more time.
+func pause(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(20 * time.Millisecond):
+		return true
+	}
+}
+
+// clear waits for a holder that is about to end, and removes its folder. Somebody
+// else may be at that too, and is waited for.
 func (p *Provider) clear(ctx context.Context, dir string) bool {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
-	return takePulse(dir).awaitEnd(ctx) && p.sweep(ctx, dir)
+	for takePulse(dir).awaitEnd(ctx) {
+		if p.sweep(ctx, dir) {
+			return true
+		}
+		if !pause(ctx) {
+			break
+		}
+	}
+	return false
 }
 
 // pulse is the lock of a living holder, opened while its folder exists: it can
