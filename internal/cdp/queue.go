@@ -1,13 +1,22 @@
 package cdp
 
-import "sync"
+import (
+	"slices"
+	"sync"
 
-// frameEvent is the one event of which only the latest matters.
+	"github.com/chromedp/cdproto/target"
+)
+
+// frameEvent is the one event of which only the latest matter.
 const frameEvent = "Page.screencastFrame"
 
-// queue is the bounded line of events between reader and handlers. Screencast
-// frames are latest-wins: a newer one of the same session takes the older one's
-// place in the line, so that a slow handler costs pictures and never order.
+// framesKept is how many of a session wait. They come in twos and threes where the
+// machine is busy, and each was painted to be seen.
+const framesKept = 3
+
+// queue is the bounded line of events between reader and handlers. Of screencast
+// frames the latest win: one too many of a session and its oldest gives way, so that
+// a slow handler costs pictures and never order.
 type queue struct {
 	limit int
 
@@ -32,19 +41,33 @@ func (q *queue) push(m *message) (replaced *message, ok bool) {
 		return nil, true
 	}
 	if m.Method == frameEvent {
-		for i, waiting := range q.items {
-			if waiting.Method == frameEvent && waiting.Session == m.Session {
-				q.items[i] = m
-				return waiting, true
-			}
-		}
+		replaced = q.makeWay(m.Session)
 	}
 	if len(q.items) >= q.limit && m.mark == nil {
-		return nil, false
+		return replaced, false
 	}
 	q.items = append(q.items, m)
 	q.ready.Signal()
-	return nil, true
+	return replaced, true
+}
+
+// makeWay takes a session's oldest picture out of the line, if there are enough.
+func (q *queue) makeWay(session target.SessionID) *message {
+	oldest, n := -1, 0
+	for i, waiting := range q.items {
+		if waiting.Method != frameEvent || waiting.Session != session {
+			continue
+		}
+		if n++; n == 1 {
+			oldest = i
+		}
+	}
+	if n < framesKept {
+		return nil
+	}
+	out := q.items[oldest]
+	q.items = slices.Delete(q.items, oldest, oldest+1)
+	return out
 }
 
 // pop waits for the next event; false means the queue is closed and empty.

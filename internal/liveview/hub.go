@@ -64,6 +64,7 @@ type hub struct {
 	places  letterbox
 	fields  []byte // the last report, as a message
 	last    *picture
+	recent  []*picture // it and those before it that the way to a viewer may still take
 	count   uint32
 	pending []castNumber // shown and not acknowledged to the browser, oldest first
 	fresh   *time.Timer

@@ -87,7 +87,8 @@ func (p *pace) window() int {
 	return min(2+int(p.least/(33*time.Millisecond)), 8)
 }
 
-func (p *pace) mayFly() bool { return len(p.flights) < p.window() }
+// room is how many more may set off.
+func (p *pace) room() int { return p.window() - len(p.flights) }
 
 // outlasts reports whether the way takes more pictures than the browser sends
 // without having been told that one was drawn; one more may wait to be sent. What is

@@ -61,6 +61,11 @@ func sameView(a, b page.Frame) bool {
 func (h *hub) publish(p *picture) {
 	h.count++
 	p.number = h.count
+	if h.last != nil && h.last.Tab != p.Tab {
+		h.recent = nil
+	}
+	h.recent = append(h.recent, p)
+	h.recent = h.recent[max(0, len(h.recent)-page.FramesInFlight):]
 	h.last = p
 	for v := range h.viewers {
 		v.rouse()

@@ -68,7 +68,7 @@ func TestANarrowWayGetsSmallerPicturesAndAWideOneBetterOnes(t *testing.T) {
 		var way []on
 		var number uint32
 		for range 3000 {
-			for p.mayFly() {
+			for p.room() > 0 {
 				number++
 				now := time.Now()
 				if free.Before(now) {
@@ -123,7 +123,7 @@ func TestAcknowledgementsInAnyOrderKeepTheWindow(t *testing.T) {
 		number := rapid.Uint32().Draw(t, "first")
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 500).Draw(t, "ms")) * time.Millisecond)
-			if p.mayFly() && rapid.Bool().Draw(t, "send") {
+			if p.room() > 0 && rapid.Bool().Draw(t, "send") {
 				number++
 				p.sent(number, rapid.IntRange(0, 200_000).Draw(t, "bytes"), now)
 			} else {
@@ -172,7 +172,7 @@ func TestOnlyALongWayIsFilledAheadOfWhatIsDrawn(t *testing.T) {
 		var p pace
 		p.pinged(way)
 		told := 0
-		for n := uint32(1); p.mayFly(); n++ {
+		for n := uint32(1); p.room() > 0; n++ {
 			if p.sent(n, 1000, now); p.outlasts() {
 				told++
 			}
