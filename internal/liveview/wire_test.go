@@ -2,6 +2,7 @@ package liveview
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -180,5 +181,41 @@ func TestOnlyALongWayIsFilledAheadOfWhatIsDrawn(t *testing.T) {
 		if told != ahead {
 			t.Errorf("on a way of %s the browser goes on %d times before anything is drawn, not %d", way, told, ahead)
 		}
+	}
+}
+
+func TestPicturesThatComeTogetherAreAllSentWhereTheWayTakesThem(t *testing.T) {
+	t.Parallel()
+	h := &hub{viewers: map[*viewer]struct{}{}}
+	v := &viewer{hub: h, awake: make(chan struct{}, 1), late: time.NewTimer(time.Hour)}
+	h.viewers[v] = struct{}{}
+	for _, step := range []struct {
+		come  int    // pictures
+		drawn uint32 // before that, and all before it
+		sent  []uint32
+		what  string
+	}{
+		{3, 0, []uint32{3}, "a newcomer sees the latest"},
+		{2, 3, []uint32{4, 5}, "two that come together"},
+		{2, 0, nil, "a way that is full"},
+		{1, 4, []uint32{8}, "one is drawn: what waited gives way to the latest"},
+		{9, 8, []uint32{16, 17}, "all are drawn: what the way takes"},
+	} {
+		v.pace.acked(step.drawn, time.Now())
+		for range step.come {
+			h.publish(&picture{})
+		}
+		var sent []uint32
+		for p := v.nextPicture(); p != nil; p = v.nextPicture() {
+			sent = append(sent, p.number)
+		}
+		if !slices.Equal(sent, step.sent) {
+			t.Errorf("%s: %v are sent, not %v", step.what, sent, step.sent)
+		}
+	}
+	h.publish(&picture{Frame: page.Frame{Tab: "another"}})
+	v.pace.acked(17, time.Now())
+	if p := v.nextPicture(); p == nil || p.Tab != "another" || v.nextPicture() != nil {
+		t.Errorf("of another tab %v is sent first", p)
 	}
 }
