@@ -85,7 +85,7 @@ type castNumber struct {
 func newHub(d *Door, session string, screen Screen) *hub {
 	h := &hub{
 		door: d, session: session, screen: screen, wake: make(chan struct{}, 1), done: make(chan struct{}), seed: maphash.MakeSeed(),
-		rested: make(chan struct{}, 1), places: letterbox{full: make(chan struct{}, 1)}, viewers: map[*viewer]struct{}{}, numbers: map[string]uint16{}, grade: firstGrade,
+		rested: make(chan struct{}, 1), places: letterbox{full: make(chan struct{}, 1)}, viewers: map[*viewer]struct{}{}, numbers: map[string]uint16{},
 	}
 	h.ctx, h.stop = context.WithCancel(d.ctx)
 	h.status, _ = screen.Status()

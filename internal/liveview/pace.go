@@ -101,10 +101,9 @@ type grade struct {
 	scale   float64 // of the size it is drawn at
 }
 
-// grades are from the best to what goes through anything.
-var grades = []grade{{80, 1}, {65, 1}, {50, 1}, {40, 0.75}, {30, 0.6}, {22, 0.45}}
-
-const firstGrade = 1
+// grades are from the best to what goes through anything. A better one is taken of
+// what rests, see still: while something moves it is not seen, and comes later.
+var grades = []grade{{65, 1}, {50, 1}, {40, 0.75}, {30, 0.6}, {22, 0.45}}
 
 // Steps in quality: down as soon as pictures take long, up only when the way has
 // been wide for a while, as each step costs a picture.
