@@ -86,7 +86,7 @@ func startRaw(ctx context.Context, chromium string) (*raw, error) {
 	args = append(args, fmt.Sprintf("--window-size=%d,%d", viewWidth, viewHeight+windowTop))
 	cmd := exec.CommandContext(ctx, chromium, append(args, rootFlags()...)...) //nolint:gosec // the browser to measure
 	cmd.ExtraFiles = []*os.File{theirs, ours}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // as tapin and the peers do: sessions are given a share each
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}                                 // as tapin and the peers do: sessions are given a share each
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // its helpers keep the pipe open
 	if err := cmd.Start(); err != nil {
 		return nil, err
