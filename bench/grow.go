@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -185,12 +187,16 @@ func (b *bench) growShots(ctx context.Context) error {
 		return err
 	}
 	defer s.stop()
-	c := curve{Name: "One-shots in flight", X: "asked for at once", Lines: []line{{Name: "answered", Unit: "calls"}, {Name: "told BUSY", Unit: "calls"}, {Name: "until all had an answer", Unit: "s"}, {Name: "our memory", Unit: "MiB"}, {Name: "descriptors", Unit: "open"}}}
+	c := curve{Name: "One-shots in flight", X: "asked for at once", Lines: []line{{Name: "answered", Unit: "calls"}, {Name: "told BUSY", Unit: "calls"}, {Name: "until all had an answer", Unit: "s"}, {Name: "our CPU for each", Unit: "ms"}, {Name: "our memory", Unit: "MiB"}, {Name: "descriptors", Unit: "open"}}}
 	wrong := 0.0
 	for _, count := range b.steps(1, 5, 20, 50, 100, 200) {
 		var mu sync.Mutex
 		var all sync.WaitGroup
 		good, busy := 0.0, 0.0
+		before, err := b.spent(s)
+		if err != nil {
+			return err
+		}
 		began := time.Now()
 		for range count {
 			all.Go(func() {
@@ -210,15 +216,30 @@ func (b *bench) growShots(ctx context.Context) error {
 			})
 		}
 		all.Wait()
-		pids, err := ours(s.cmd.Process.Pid, b.binary)
+		took := time.Since(began).Seconds()
+		after, err := b.spent(s)
 		if err != nil {
 			return err
 		}
-		now := used(pids)
+		now, cpu := used(slices.Collect(maps.Keys(after))), 0.0
+		for pid, seconds := range after {
+			cpu += seconds - before[pid]
+		}
 		c.Points = append(c.Points, float64(count))
-		c.add(good, busy, time.Since(began).Seconds(), now.RSS, now.Files)
+		c.add(good, busy, took, 1000*cpu/float64(count), now.RSS, now.Files)
 	}
 	b.draw(c)
 	b.add(row{Group: "growth", Name: "1 → 200 one-shots at once", Unit: "calls", Verdicts: []verdict{atMost("neither answered nor told BUSY with Retry-After", wrong, 0)}})
 	return nil
+}
+
+// spent is for how many seconds each process of ours has run. The holder of the
+// one-shots' browser comes and goes.
+func (b *bench) spent(s *sidecar) (map[int]float64, error) {
+	pids, err := ours(s.cmd.Process.Pid, b.binary)
+	seconds := map[int]float64{}
+	for _, pid := range pids {
+		seconds[pid] = used([]int{pid}).CPU
+	}
+	return seconds, err
 }

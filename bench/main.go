@@ -69,7 +69,7 @@ func main() {
 	flag.BoolVar(&b.smoke, "smoke", false, "one round, without the peers, to see that it still runs")
 	flag.IntVar(&b.rounds, "rounds", 15, "rounds of each measurement")
 	flag.BoolVar(&b.peers, "peers", true, "measure the peers from npm as well")
-	flag.DurationVar(&b.soakFor, "soak", 15*time.Minute, "how long the soak takes")
+	flag.DurationVar(&b.soakFor, "soak", wholeSoak, "how long the soak takes")
 	flag.StringVar(&b.filter, "actions", "", "only actions whose name has this in it")
 	flag.StringVar(&b.binary, "tapin", "bin/tapin", "the program to measure")
 	render := flag.String("render", "", "only write docs/BENCHMARKS.md from this file")
@@ -140,7 +140,13 @@ func (b *bench) run(ctx context.Context, only string) error {
 	if b.smoke {
 		return nil
 	}
-	return b.report.save(wanted == nil && b.filter == "" && b.peers)
+	switch {
+	case wanted == nil && b.filter == "" && b.peers:
+		return b.report.save(lastRun)
+	case only == "soak" && b.soakFor >= wholeSoak:
+		return b.report.save(lastSoak)
+	}
+	return b.report.save("")
 }
 
 // turns counts the rounds of one measurement, and one before them that warms up.

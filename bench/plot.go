@@ -16,14 +16,14 @@ const (
 	top, bottom        = 18.0, 40.0
 )
 
-var inks = []string{"#3b82f6", "#ef4444", "#10b981", "#f59e0b", "#8b5cf6"}
+var inks = []string{"#3b82f6", "#ef4444", "#10b981", "#f59e0b", "#8b5cf6", "#64748b"}
 
 func (c curve) file() string {
 	return "bench-" + regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(c.Name), "-") + ".svg"
 }
 
 // svg draws every line relative to its first value, so that different units
-// share one picture; the axis of numbers is logarithmic.
+// share one picture; the axis of numbers is logarithmic, unless it is even.
 func (c curve) svg() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="system-ui,sans-serif" font-size="11">
@@ -36,9 +36,13 @@ func (c curve) svg() string {
 		}
 	}
 	most *= 1.1
-	first, last := math.Log(c.Points[0]), math.Log(c.Points[len(c.Points)-1])
+	scale := math.Log
+	if c.Even {
+		scale = func(v float64) float64 { return v }
+	}
+	first, last := scale(c.Points[0]), scale(c.Points[len(c.Points)-1])
 	x := func(v float64) float64 {
-		return left + (plotWide-left-right)*(math.Log(v)-first)/max(1e-9, last-first)
+		return left + (plotWide-left-right)*(scale(v)-first)/max(1e-9, last-first)
 	}
 	y := func(v float64) float64 { return plotHigh - bottom - (plotHigh-top-bottom)*v/most }
 	for i := range 5 {

@@ -11,18 +11,21 @@ import (
 	"time"
 )
 
-// measureRecords is what a hundred thousand past hand-offs cost, beside a hundred.
+// measureRecords is what a hundred thousand past hand-offs cost, beside a hundred,
+// and on the way there.
 func (b *bench) measureRecords(ctx context.Context) error {
-	homes := map[string]string{}
-	for who, count := range map[string]int{"few": 100, "many": 100_000} {
+	counts := []int{100, 1000, 10_000, 100_000}
+	var all []string
+	for _, count := range counts {
 		home, err := b.homeWith(ctx, count)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = os.RemoveAll(home) }()
-		homes[who] = home
+		all = append(all, home)
 	}
 	syscall.Sync() // so that nobody waits for what was only prepared
+	homes := map[string]string{"few": all[0], "many": all[len(all)-1]}
 	started, err := b.startAmongRecords(ctx, homes)
 	if err != nil {
 		return err
@@ -39,7 +42,7 @@ func (b *bench) measureRecords(ctx context.Context) error {
 		}
 		b.add(recordsRow(each.name, m["many/few"], map[string]figure{"few": {Median: m["few-ms"]}, "many": {Median: m["many-ms"], Ratio: m["many/few"]}}))
 	}
-	return nil
+	return b.growRecords(ctx, counts, all)
 }
 
 func recordsRow(what string, ratio float64, figures map[string]figure) row {
@@ -88,7 +91,7 @@ func (b *bench) homeWith(ctx context.Context, count int) (home string, err error
 	if err != nil {
 		return "", err
 	}
-	id, err := s.handOff(ctx)
+	id, err := s.handOffOnce(ctx)
 	s.end()
 	if err == nil {
 		err = multiply(filepath.Join(s.home, "handoffs"), id, count)
@@ -99,20 +102,26 @@ func (b *bench) homeWith(ctx context.Context, count int) (home string, err error
 	return s.home, err
 }
 
-// handOff has one hand-off begin and end.
-func (s *sidecar) handOff(ctx context.Context) (id string, err error) {
+// handOffOnce has a session with one hand-off in it begin and end.
+func (s *sidecar) handOffOnce(ctx context.Context) (id string, err error) {
 	if _, err := s.post(ctx, "/session/start", map[string]any{"screenshot": false}); err != nil {
 		return "", err
 	}
+	if id, err = s.handOff(ctx); err != nil {
+		return "", err
+	}
+	_, err = s.post(ctx, "/session/stop", map[string]any{})
+	return id, err
+}
+
+// handOff has one hand-off begin and end.
+func (s *sidecar) handOff(ctx context.Context) (id string, err error) {
 	begun, err := s.post(ctx, "/handoff/start", map[string]any{"reason": "other", "instruction": "measure"})
 	if err != nil {
 		return "", err
 	}
 	id = fmt.Sprint(begun["handoff_id"])
-	if _, err := s.postAs(ctx, s.owner, "/handoff/"+id+"/finish", map[string]any{}); err != nil {
-		return "", err
-	}
-	_, err = s.post(ctx, "/session/stop", map[string]any{})
+	_, err = s.postAs(ctx, s.owner, "/handoff/"+id+"/finish", map[string]any{})
 	return id, err
 }
 

@@ -2,14 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-const method = `Written by ` + "`make bench`" + `; do not edit. ` + "`go run ./bench -render docs/benchmarks.json`" + ` writes it again from the figures.
+const method = `Written by ` + "`make bench` and `make soak`" + `; do not edit. ` + "`go run ./bench -render docs/benchmarks.json`" + ` writes it again from the figures.
 
 ## Method
 
@@ -43,51 +46,43 @@ const method = `Written by ` + "`make bench`" + `; do not edit. ` + "`go run ./b
 - Pages: light, heavy (a table of some 2,900 elements), form, animating, images (48 of them), list (1,500 entries), single-page app. Nothing may be cached.
 `
 
-// renderFile writes docs/BENCHMARKS.md and its plots from a run.
+// renderFile writes docs/BENCHMARKS.md and its plots from a run, and from the last soak.
 func renderFile(name string) error {
-	raw, err := os.ReadFile(name) //nolint:gosec // a file the caller names
+	r, err := readReport(name)
 	if err != nil {
 		return err
 	}
-	var r report
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	soak, err := readReport(lastSoak)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	for _, c := range r.Curves {
+	for _, c := range slices.Concat(r.Curves, soak.Curves) {
 		if err := os.WriteFile(filepath.Join("docs", "img", c.file()), []byte(c.svg()), 0o644); err != nil { //nolint:gosec // part of the documentation
 			return err
 		}
 	}
 	fmt.Println("written to docs/BENCHMARKS.md")
-	return os.WriteFile("docs/BENCHMARKS.md", []byte(r.markdown()), 0o644) //nolint:gosec // part of the documentation
+	return os.WriteFile("docs/BENCHMARKS.md", []byte(r.markdown()+soak.lasting()), 0o644) //nolint:gosec // part of the documentation
+}
+
+func readReport(name string) (report, error) {
+	var r report
+	raw, err := os.ReadFile(name) //nolint:gosec // a file the caller names, or of the documentation
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return r, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
 }
 
 func (r *report) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Benchmarks\n\n%s\n## This run\n\n%s, %s; up to %d rounds, %s. %s\n\n", method, r.At.Format("2 January 2006"), r.Machine, r.Rounds, r.Took, r.heldUp())
-	var names []string
-	for name := range r.Versions {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for i, name := range names {
-		names[i] = name + " " + strings.TrimPrefix(r.Versions[name], name+" ")
-	}
-	fmt.Fprintf(&b, "%s.\n\n## Targets\n", strings.Join(names, " · "))
+	fmt.Fprintf(&b, "# Benchmarks\n\n%s\n## This run\n\n%s, %s; up to %d rounds, %s. %s\n\n%s\n\n## Targets\n",
+		method, r.At.Format("2 January 2006"), r.Machine, r.Rounds, r.Took, r.heldUp(), r.versions())
 	for _, part := range parts {
-		fmt.Fprintf(&b, "\n| %s | target | got | |\n|---|---|---:|---|\n", part.name)
-		for _, each := range r.Rows {
-			for _, v := range each.in(part) {
-				mark := v.Result
-				if v.Result == missed {
-					mark = "**missed**"
-				}
-				if v.Why != "" {
-					mark += ": " + v.Why
-				}
-				fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", each.Name, v.target(), brief(v.Got), mark)
-			}
-		}
+		b.WriteString(r.verdicts(part))
 	}
 	b.WriteString("\n## What everybody got\n")
 	group := ""
@@ -98,11 +93,58 @@ func (r *report) markdown() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s |\n", each.Name, each.cells())
 	}
-	for i, c := range r.Curves {
-		if i == 0 {
-			b.WriteString("\n## As it grows\n")
+	b.WriteString("\n## As it grows\n")
+	for _, c := range r.Curves {
+		b.WriteString(c.markdown())
+	}
+	return b.String()
+}
+
+// lasting shows a soak, which is a run of its own.
+func (r *report) lasting() string {
+	if len(r.Rows) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n## As it goes on\n\nAll of tapin, with a browser kept ready; in each round a session is started, watched, worked in, handed over and back, and ended, and a page is fetched\n"+
+		"for one call. What it holds is looked at between two rounds, when no session runs. %s, %s. %s\n", r.At.Format("2 January 2006"), r.Machine, r.versions())
+	b.WriteString(r.verdicts(part{name: "what it holds"}))
+	for _, c := range r.Curves {
+		b.WriteString(c.markdown())
+	}
+	return b.String()
+}
+
+func (c curve) markdown() string {
+	return fmt.Sprintf("\n### %s\n\n![%s](img/%s)\n\n%s\n", c.Name, c.Name, c.file(), c.table())
+}
+
+// versions are those of everybody who took part, in one line.
+func (r *report) versions() string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
+		all = append(all, name+" "+strings.TrimPrefix(r.Versions[name], name+" "))
+	}
+	return strings.Join(all, " · ") + "."
+}
+
+// verdicts is the table of one half of the rows, if it has any.
+func (r *report) verdicts(p part) string {
+	var b strings.Builder
+	for _, each := range r.Rows {
+		for _, v := range each.in(p) {
+			if b.Len() == 0 {
+				fmt.Fprintf(&b, "\n| %s | target | got | |\n|---|---|---:|---|\n", p.name)
+			}
+			mark := v.Result
+			if v.Result == missed {
+				mark = "**missed**"
+			}
+			if v.Why != "" {
+				mark += ": " + v.Why
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", each.Name, v.target(), brief(v.Got), mark)
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n![%s](img/%s)\n\n%s\n", c.Name, c.Name, c.file(), c.table())
 	}
 	return b.String()
 }

@@ -31,6 +31,7 @@ type report struct {
 type curve struct {
 	Name   string    `json:"name"`
 	X      string    `json:"x"`
+	Even   bool      `json:"even,omitempty"` // its points are as far apart as they are large
 	Points []float64 `json:"points"`
 	Lines  []line    `json:"lines"`
 	Note   string    `json:"note,omitempty"`
@@ -158,8 +159,8 @@ func (r row) line() string {
 	return r.Unit + ": " + strings.Join(cells, ", ")
 }
 
-// save keeps the run; a whole one is also what the documentation shows.
-func (r *report) save(whole bool) error {
+// save keeps the run, and has the documentation show it if it is named for that.
+func (r *report) save(shown string) error {
 	raw, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		return err
@@ -172,14 +173,18 @@ func (r *report) save(whole bool) error {
 		return err
 	}
 	fmt.Println("written to", name)
-	if !whole {
+	if shown == "" {
 		return nil
 	}
-	if err := os.WriteFile(lastRun, append(raw, '\n'), 0o644); err != nil { //nolint:gosec // part of the documentation
+	if err := os.WriteFile(shown, append(raw, '\n'), 0o644); err != nil { //nolint:gosec // part of the documentation
 		return err
 	}
 	return renderFile(lastRun)
 }
 
-// lastRun is the run that the documentation shows; others stay where they were made.
-const lastRun = "docs/benchmarks.json"
+// The runs that the documentation shows, the last whole one and the last soak; others
+// stay where they were made.
+const (
+	lastRun  = "docs/benchmarks.json"
+	lastSoak = "docs/soak.json"
+)

@@ -17,6 +17,11 @@ type sample struct {
 // devices a minute may ask to be let in, and each round opens a link anew.
 const soakRound = 2200 * time.Millisecond
 
+const (
+	wholeSoak = 15 * time.Minute
+	soakParts = 15 // points of its curve
+)
+
 // soak works a tapin without a pause, with everything that it has: actions, a
 // viewer, hand-offs, one-shots, sessions that come and go. What it holds in the
 // last third of the time must be what it held in the second.
@@ -47,23 +52,33 @@ func (b *bench) soak(ctx context.Context) error {
 		seen = append(seen, now)
 		b.say("   round %d: %.0f MiB, %.0f goroutines, %.0f descriptors", rounds, now.memory, now.goroutines, now.files)
 	}
-	if len(seen) < 6 {
+	if len(seen) < soakParts {
 		return fmt.Errorf("only %d samples were taken: it takes longer", len(seen))
 	}
 	third := len(seen) / 3
-	r := row{Group: "soak", Name: fmt.Sprintf("%s of work, %d rounds: the last third to the middle one", b.soakFor, rounds), Unit: "last third", Figures: map[string]figure{}}
+	r := row{Group: "soak", Name: fmt.Sprintf("%.0f minutes of work, %d rounds: the last third to the middle one", b.soakFor.Minutes(), rounds), Unit: "last third", Figures: map[string]figure{}}
+	c := curve{Name: "Work without a pause", X: "minutes", Even: true}
+	for part := range soakParts {
+		c.Points = append(c.Points, b.soakFor.Minutes()*float64(part+1)/soakParts)
+	}
 	for _, each := range []struct {
-		name string
-		of   func(sample) float64
+		name, unit string
+		of         func(sample) float64
 	}{
-		{"memory, MiB", func(s sample) float64 { return s.memory }},
-		{"goroutines", func(s sample) float64 { return s.goroutines }},
-		{"descriptors", func(s sample) float64 { return s.files }},
+		{"our memory", "MiB", func(s sample) float64 { return s.memory }},
+		{"goroutines", "running", func(s sample) float64 { return s.goroutines }},
+		{"descriptors", "open", func(s sample) float64 { return s.files }},
 	} {
 		middle, last := mean(seen[third:2*third], each.of), mean(seen[2*third:], each.of)
-		r.Figures[each.name] = figure{Median: last}
+		r.Figures[each.name+", "+each.unit] = figure{Median: last}
 		r.Verdicts = append(r.Verdicts, atMost(each.name, last/middle, 1.05))
+		l := line{Name: each.name, Unit: each.unit}
+		for part := range soakParts {
+			l.Values = append(l.Values, mean(seen[part*len(seen)/soakParts:(part+1)*len(seen)/soakParts], each.of))
+		}
+		c.Lines = append(c.Lines, l)
 	}
+	b.draw(c)
 	b.add(r)
 	return nil
 }
@@ -95,11 +110,7 @@ func (s *sidecar) day(ctx context.Context, site string) error {
 	if err := s.work(ctx, []string{fmt.Sprint(started["session_id"])}, 5); err != nil {
 		return err
 	}
-	handed, err := s.post(ctx, "/handoff/start", map[string]any{"reason": "other", "instruction": "look"})
-	if err != nil {
-		return err
-	}
-	if _, err := s.postAs(ctx, s.owner, fmt.Sprint("/handoff/", handed["handoff_id"], "/finish"), map[string]any{}); err != nil {
+	if _, err := s.handOff(ctx); err != nil {
 		return err
 	}
 	if _, err := s.post(ctx, "/browser/extract", map[string]any{"url": site + "/light"}); err != nil {
