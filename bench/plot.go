@@ -99,8 +99,11 @@ func (c curve) table() string {
 }
 
 func whole(v float64) string {
-	if v >= 1000 {
+	switch {
+	case v >= 1000:
 		return fmt.Sprintf("%.0f,000", v/1000)
+	case v != math.Trunc(v): // the minutes of a short soak
+		return brief(v)
 	}
 	return fmt.Sprintf("%.0f", v)
 }

@@ -56,7 +56,7 @@ func (b *bench) soak(ctx context.Context) error {
 		return fmt.Errorf("only %d samples were taken: it takes longer", len(seen))
 	}
 	third := len(seen) / 3
-	r := row{Group: "soak", Name: fmt.Sprintf("%.0f minutes of work, %d rounds: the last third to the middle one", b.soakFor.Minutes(), rounds), Unit: "last third", Figures: map[string]figure{}}
+	r := row{Group: "soak", Name: fmt.Sprintf("%s minutes of work, %d rounds: the last third to the middle one", whole(b.soakFor.Minutes()), rounds), Unit: "last third", Figures: map[string]figure{}}
 	c := curve{Name: "Work without a pause", X: "minutes", Even: true}
 	for part := range soakParts {
 		c.Points = append(c.Points, b.soakFor.Minutes()*float64(part+1)/soakParts)
