@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"net/http"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -45,34 +41,31 @@ func (b *bench) growSessions(ctx context.Context) error {
 	}
 	defer s.stop()
 	c := curve{Name: "Sessions on one node", X: "sessions", Lines: []line{{Name: "our memory", Unit: "MiB"}, {Name: "our CPU for a round of actions", Unit: "ms"}, {Name: "descriptors", Unit: "open"}}}
+	counts := b.steps(1, 2, 4, 8, 16)
 	var ids []string
-	for _, count := range b.steps(1, 2, 4, 8, 16) {
-		for len(ids) < count {
-			made, err := s.post(ctx, "/session/start", map[string]any{"url": site.URL + "/form", "screenshot": false})
-			if err != nil {
-				return err
-			}
-			ids = append(ids, fmt.Sprint(made["session_id"]))
-		}
-		if err := quiet(ctx); err != nil { // what follows a start is not the sessions' own
+	for _, count := range counts {
+		if ids, err = s.upTo(ctx, ids, count, site.URL+"/form"); err != nil {
 			return err
 		}
-		pids, err := ours(s.cmd.Process.Pid, b.binary)
+		cpu, pids, err := b.workAll(ctx, s, ids)
 		if err != nil {
 			return err
 		}
-		before := used(pids)
-		for range workRounds {
-			next := time.After(workEvery)
-			if err := s.work(ctx, ids, 1); err != nil {
-				return err
-			}
-			<-next
-		}
-		after := used(pids)
 		time.Sleep(startedUp)
+		held := used(pids)
 		c.Points = append(c.Points, float64(count))
-		c.add(used(pids).RSS, 1000*(after.CPU-before.CPU)/workRounds, after.Files)
+		c.add(held.RSS, cpu, held.Files)
+	}
+	// And down again: a machine that becomes slower meanwhile would make many dearer than few.
+	for i, count := range slices.Backward(counts) {
+		if ids, err = s.downTo(ctx, ids, count); err != nil {
+			return err
+		}
+		cpu, _, err := b.workAll(ctx, s, ids)
+		if err != nil {
+			return err
+		}
+		c.Lines[1].Values[i] = (c.Lines[1].Values[i] + cpu) / 2
 	}
 	b.draw(c)
 	if b.smoke {
@@ -95,6 +88,48 @@ func (b *bench) growSessions(ctx context.Context) error {
 		atMost("CPU of each, to the least with fewer", each(n, 1)/least, 1.2),
 	}})
 	return nil
+}
+
+// upTo starts sessions until there are that many.
+func (s *sidecar) upTo(ctx context.Context, ids []string, count int, url string) ([]string, error) {
+	for len(ids) < count {
+		made, err := s.post(ctx, "/session/start", map[string]any{"url": url, "screenshot": false})
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, fmt.Sprint(made["session_id"]))
+	}
+	return ids, nil
+}
+
+// downTo ends the latest sessions until there are that many.
+func (s *sidecar) downTo(ctx context.Context, ids []string, count int) ([]string, error) {
+	for _, id := range ids[count:] {
+		if _, err := s.post(ctx, "/sessions/"+id+"/stop", map[string]any{}); err != nil {
+			return nil, err
+		}
+	}
+	return ids[:count], nil
+}
+
+// workAll has all sessions work for a while, and tells what a round cost us, in
+// milliseconds of CPU, and which processes of ours there are.
+func (b *bench) workAll(ctx context.Context, s *sidecar, ids []string) (cpu float64, pids []int, err error) {
+	if err := quiet(ctx); err != nil { // what follows a start or an end is not the sessions' own
+		return 0, nil, err
+	}
+	if pids, err = ours(s.cmd.Process.Pid, b.binary); err != nil {
+		return 0, nil, err
+	}
+	before := used(pids)
+	for range workRounds {
+		next := time.After(workEvery)
+		if err := s.work(ctx, ids, 1); err != nil {
+			return 0, nil, err
+		}
+		<-next
+	}
+	return 1000 * (used(pids).CPU - before.CPU) / workRounds, pids, nil
 }
 
 func (c *curve) add(values ...float64) {
@@ -175,71 +210,4 @@ func sum(viewers []*viewer) int {
 		all += frames
 	}
 	return all
-}
-
-// growShots is what happens when ever more one-shots come at once: those that
-// are too many are told to come later.
-func (b *bench) growShots(ctx context.Context) error {
-	site := serveSite()
-	defer site.Close()
-	s, err := startSidecar(ctx, b.binary, site.URL, "pool.follow=0") // nobody is going to ask for a session
-	if err != nil {
-		return err
-	}
-	defer s.stop()
-	c := curve{Name: "One-shots in flight", X: "asked for at once", Lines: []line{{Name: "answered", Unit: "calls"}, {Name: "told BUSY", Unit: "calls"}, {Name: "until all had an answer", Unit: "s"}, {Name: "our CPU for each", Unit: "ms"}, {Name: "our memory", Unit: "MiB"}, {Name: "descriptors", Unit: "open"}}}
-	wrong := 0.0
-	for _, count := range b.steps(1, 5, 20, 50, 100, 200) {
-		var mu sync.Mutex
-		var all sync.WaitGroup
-		good, busy := 0.0, 0.0
-		before, err := b.spent(s)
-		if err != nil {
-			return err
-		}
-		began := time.Now()
-		for range count {
-			all.Go(func() {
-				_, err := s.post(ctx, "/browser/extract", map[string]any{"url": site.URL + "/light"})
-				mu.Lock()
-				defer mu.Unlock()
-				r, refused := errors.AsType[*refusal](err)
-				switch {
-				case err == nil:
-					good++
-				case refused && r.Status == http.StatusServiceUnavailable && r.Code == "BUSY" && r.Retry != "":
-					busy++
-				default:
-					wrong++
-					b.say("   neither an answer nor BUSY: %v", err)
-				}
-			})
-		}
-		all.Wait()
-		took := time.Since(began).Seconds()
-		after, err := b.spent(s)
-		if err != nil {
-			return err
-		}
-		now, cpu := used(slices.Collect(maps.Keys(after))), 0.0
-		for pid, seconds := range after {
-			cpu += seconds - before[pid]
-		}
-		c.Points = append(c.Points, float64(count))
-		c.add(good, busy, took, 1000*cpu/float64(count), now.RSS, now.Files)
-	}
-	b.draw(c)
-	b.add(row{Group: "growth", Name: "1 → 200 one-shots at once", Unit: "calls", Verdicts: []verdict{atMost("neither answered nor told BUSY with Retry-After", wrong, 0)}})
-	return nil
-}
-
-// spent is for how many seconds each process of ours has run. The holder of the
-// one-shots' browser comes and goes.
-func (b *bench) spent(s *sidecar) (map[int]float64, error) {
-	pids, err := ours(s.cmd.Process.Pid, b.binary)
-	seconds := map[int]float64{}
-	for _, pid := range pids {
-		seconds[pid] = used([]int{pid}).CPU
-	}
-	return seconds, err
 }

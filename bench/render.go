@@ -31,6 +31,7 @@ const method = `Written by ` + "`make bench` and `make soak`" + `; do not edit. 
   session of the bench it had 53 pictures a second with one processor taken away, and 26 in its own; tapin's browser, which was always in its own, had 25 and 24.
 - **What the host takes is not counted**: a round during which it kept the processors to itself for more than 2 % of the time (the system counts that, in hundredths of a second) is left
   out, for everybody. Where fewer than half of a row's rounds would remain, the half remains in which the host took least.
+- **Up and down**: what a session costs us is measured with one to sixteen of them and again on the way back, or a machine that becomes slower meanwhile would make many dearer than few.
 - **Nobody wins by doing nothing**: after the rounds of a click or a fill the page is asked whether all of it arrived.
 - Navigation waits for the load event everywhere. The floor's click presses where the element is and checks nothing; its text is ` + "`innerText`" + `; its outline ` + "`getFullAXTree`" + `;
   its screenshot a PNG with ` + "`optimizeForSpeed`" + `. Everybody's page, and so everybody's picture, is 1280×720.

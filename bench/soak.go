@@ -41,15 +41,15 @@ func (b *bench) soak(ctx context.Context) error {
 			return fmt.Errorf("round %d: %w", rounds, err)
 		}
 		<-rested
-		if time.Now().Before(next) {
-			continue
-		}
-		next = time.Now().Add(b.soakFor / 90)
 		now, err := b.sample(ctx, s)
 		if err != nil {
 			return err
 		}
 		seen = append(seen, now)
+		if time.Now().Before(next) {
+			continue
+		}
+		next = time.Now().Add(b.soakFor / 90)
 		b.say("   round %d: %.0f MiB, %.0f goroutines, %.0f descriptors", rounds, now.memory, now.goroutines, now.files)
 	}
 	if len(seen) < soakParts {
