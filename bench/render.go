@@ -40,7 +40,7 @@ const method = `Written by ` + "`make bench` and `make soak`" + `; do not edit. 
 - **Like with like**: tapin and playwright-mcp answer a navigation with the page, the others do not. So agent-browser also takes part as one who asks for the page afterwards
   (-look), and tapin as one who leaves it out (-brief).
 - **A tap** is that of a finger that rests for 80 ms: the page's mouse comes to it meanwhile, and what is counted begins when the finger lifts. At the socket the floor presses and
-  releases, and moves nothing. Several browsers of each play, two at a time, because of two that are alike one may be faster for as long as it lives.
+  releases, and moves nothing. Many browsers of each play, two at a time, because of two that are alike one may be faster for as long as it lives.
 - *bounded* means that nobody reaches the target: who is asked to be twice as fast as a peer that takes 1.2 times the floor cannot be. What nobody can be faster than is
   measured too (floor-mcp): raw CDP behind an MCP server that does nothing else, written for the bench. Who is behind that peer has missed it all the same.
 - The floor and the peers have the window that Chromium gives them; tapin's own browser fills a screen of the same size and has no frame to draw, which is part of what tapin does.
