@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
+
+	"tapin/bench/timing"
 )
 
 // growRecords is what a tapin costs us with ever more hand-offs behind it.
@@ -47,8 +48,7 @@ func (b *bench) costAmongRecords(ctx context.Context, home string) ([]float64, e
 		toStart = append(toStart, 1000*used([]int{s.cmd.Process.Pid}).CPU)
 		s.end()
 	}
-	slices.Sort(toStart)
-	return []float64{work.held.RSS, toStart[starts/2], work.page, work.another, work.held.Files}, nil
+	return []float64{work.held.RSS, timing.Quantile(toStart, 0.5), work.page, work.another, work.held.Files}, nil
 }
 
 // amongRecords is what work costs with that many hand-offs behind it.

@@ -11,12 +11,12 @@ import (
 // Plots are drawn by hand: a few lines of SVG that work in light and in dark.
 
 const (
-	plotWide, plotHigh = 640.0, 260.0
-	left, right        = 56.0, 150.0
+	plotWide, plotHigh = 690.0, 260.0
+	left, right        = 56.0, 200.0
 	top, bottom        = 18.0, 40.0
 )
 
-var inks = []string{"#3b82f6", "#ef4444", "#10b981", "#f59e0b", "#8b5cf6", "#64748b"}
+var inks = []string{"#3b82f6", "#ef4444", "#10b981", "#f59e0b", "#8b5cf6", "#ec4899"}
 
 func (c curve) file() string {
 	return "bench-" + regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(c.Name), "-") + ".svg"
