@@ -18,6 +18,7 @@ type vector struct {
 	blind  bool              // the page never learns the outcome
 	never  string            // why the browser opens no connection even when it may
 	opens  bool              // it starts something that the browser keeps waiting until tapin has seen to it
+	nests  bool              // a document of the canary's is in a frame; one of another site has a process of its own, and waits like that
 
 	host string // how the canary is spelled; empty means both loopback addresses in turn
 	via  string // the canary's address; empty means 127.0.0.1
@@ -80,10 +81,10 @@ var requests = []vector{
 	{name: "paint worklet", js: `return CSS.paintWorklet.addModule("http://@HOST@/a.js")`},
 	{name: "audio worklet", opens: true, js: `return new OfflineAudioContext(1, 1, 8000).audioWorklet.addModule("http://@HOST@/a.js")`},
 
-	{name: "frame", js: `return add("iframe", {src: "http://@HOST@/"})`},
+	{name: "frame", nests: true, js: `return add("iframe", {src: "http://@HOST@/"})`},
 	{name: "frame over https", opens: true, js: `return add("iframe", {src: "https://@HOST@/"})`},
-	{name: "frame redirected", js: `return add("iframe", {src: "/redirect/307/@ROW@"})`},
-	{name: "frame in a frame", js: `return add("iframe", {srcdoc: '<iframe src="http://@HOST@/"></iframe>'})`},
+	{name: "frame redirected", nests: true, js: `return add("iframe", {src: "/redirect/307/@ROW@"})`},
+	{name: "frame in a frame", nests: true, js: `return add("iframe", {srcdoc: '<iframe src="http://@HOST@/"></iframe>'})`},
 	{name: "image in a written frame", js: `return add("iframe", {srcdoc: '<img src="http://@HOST@/">'})`},
 	{name: "fetch in a sandboxed frame", js: `return add("iframe", {sandbox: "allow-scripts", srcdoc: '<script>fetch("http://@HOST@/")<\/script>'})`, blind: true},
 	{name: "fetch in a blob frame", js: `return add("iframe", {src: URL.createObjectURL(new Blob(['<script>fetch("http://@HOST@/")<\/script>'], {type: "text/html"}))})`, blind: true},
@@ -228,6 +229,7 @@ func table() []vector {
 		four.host = "127.0.0.1"
 		six.name += " over IPv6"
 		six.host, six.via = "[::1]", "::1"
+		six.opens = v.opens || v.nests // the page is at the IPv4 address
 		out = append(out, four, six)
 	}
 	for _, v := range departures {
