@@ -110,7 +110,11 @@ func (a action) plays(who string, round int) int {
 	if often, ok := pictures[who]; ok && a.Kind == screenshot {
 		return often
 	}
-	if sitsOut(every[who], round) {
+	every := every[who]
+	if a.weight == narrow {
+		every /= 2
+	}
+	if sitsOut(every, round) {
 		return 0
 	}
 	return max(plays[who], 1)

@@ -14,11 +14,11 @@ import (
 // pulse is a page that changes its colour with every press.
 const pulse = `<!doctype html><body style="margin:0;background:red"><script>let n = 0; onmousedown = () => { document.body.style.background = n++ % 2 ? 'red' : 'blue' }</script>`
 
-// Of two browsers that are alike one may be faster by a twentieth, as long as it lives. So
-// many pairs play a few rounds each: seven pairs of thirty rounds had the same figure at
-// 1.02 and at 1.06. The first rounds warm up.
+// Of two browsers that are alike one may be faster than the other, as long as it lives: so
+// many pairs play. And a tap takes a seventh more or less, by chance: of 140 rounds the
+// same figure was 1.02 and 1.06. The first rounds of a pair warm up.
 const (
-	roundsOfAPair = 10
+	roundsOfAPair = 20
 	warmUp        = 2
 )
 
@@ -123,11 +123,11 @@ func tapBesideRaw(t *testing.T, took *timing.Rounds[time.Duration], from, to int
 		p.until("the changed picture", func() bool { return len(p.frames) > before })
 		took.Add("ours", p.seen()[before].at.Sub(began))
 	}
-	// What either does after its turn is in the way of whose turn is next: a page comes
-	// to rest, and where its fields lie is looked at. Sharp stills of its two colours are
-	// taken in the first rounds.
-	ourTurn := turn{rest, own}
-	rawTurn := turn{func() {}, floor}
+	// What either does after its turn is in the way of whose turn is next: raw CDP is done
+	// with the picture, here where the fields lie is looked at then. Sharp stills of the
+	// page's two colours are taken in the first rounds.
+	ourTurn := turn{rest, own, 150 * time.Millisecond}
+	rawTurn := turn{func() {}, floor, 50 * time.Millisecond}
 	counted := took
 	took = new(timing.Rounds[time.Duration])
 	for i := from - warmUp; i < to; i++ {
@@ -143,17 +143,18 @@ func tapBesideRaw(t *testing.T, took *timing.Rounds[time.Duration], from, to int
 			t.prepare()
 			timing.InPhase(i + warmUp)
 			t.take()
-			time.Sleep(leftAlone)
+			time.Sleep(t.leftAlone)
 		}
 		took.End()
 	}
 }
 
-// turn is what one does in a round, before it counts and while it does.
-type turn struct{ prepare, take func() }
-
-// leftAlone is for how long everybody is afterwards.
-const leftAlone = 150 * time.Millisecond
+// turn is what one does in a round, before it counts and while it does; and for how long
+// everybody is left alone afterwards.
+type turn struct {
+	prepare, take func()
+	leftAlone     time.Duration
+}
 
 // BenchmarkTapAmongViewers measures the time from a tap to the changed picture
 // for the one who drives: alone, among twenty, and beside one who gets 100 kbit a
