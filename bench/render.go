@@ -43,7 +43,7 @@ const method = `Written by ` + "`make bench` and `make soak`" + `; do not edit. 
   releases, and moves nothing. Many browsers of each play, two at a time, because of two that are alike one may be faster for as long as it lives.
 - *bounded* means that nobody reaches the target: who is asked to be twice as fast as a peer that takes 1.2 times the floor cannot be. What nobody can be faster than is
   measured too (floor-mcp): raw CDP behind an MCP server that does nothing else, written for the bench. Who is behind that peer has missed it all the same.
-- The floor and the peers have the window that Chromium gives them; tapin's own browser fills a screen of the same size and has no frame to draw, which is part of what tapin does.
+- The floor and the peers have the window that Chromium gives them; tapin's own browser fills a screen of the same size and has no frame to draw, and is minimized while somebody watches it, which is part of what tapin does.
 - Pages: light, heavy (a table of some 2,900 elements), form, animating, images (48 of them), list (1,500 entries), single-page app. Nothing may be cached.
 `
 

@@ -48,6 +48,7 @@ type Cast struct {
 	number uint64
 	unseen []ticket // sent and not acknowledged yet, oldest first
 	closed bool
+	away   *window // that of the tab that is shown, if it was put away
 
 	missed *time.Timer // ends the wait for the first frame after a start
 	tries  int         // starts on this tab without one
@@ -96,6 +97,7 @@ func (t *Tabs) refocus() {
 	t.start(func(ctx context.Context) {
 		if tab, err := t.Front(ctx); err == nil {
 			cast.follow(ctx, tab)
+			cast.putAway(ctx, tab)
 		}
 	})
 }
@@ -107,11 +109,41 @@ func (c *Cast) follow(ctx context.Context, tab *Tab) {
 	if c.closed || c.on == tab || c.tabs.front() != tab {
 		return
 	}
+	c.leave(ctx)
+	c.on, c.tries = tab, 0
+	c.start(ctx)
+}
+
+// putAway puts the window of the tab that is shown away, once its page says that it may
+// be. The cast begins anew with that: no picture is taken of a window that changes.
+func (c *Cast) putAway(ctx context.Context, tab *Tab) {
+	c.mu.Lock()
+	needless := c.on != tab || c.away != nil
+	c.mu.Unlock()
+	if needless {
+		return
+	}
+	w := c.tabs.idle(ctx, tab)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w == nil || c.closed || c.on != tab || c.away != nil {
+		return
+	}
+	c.away = w
+	_ = tab.session.Send(ctx, cdppage.StopScreencast.Method, proto.Empty{})
+	w.putAway()
+	c.start(ctx)
+}
+
+// leave ends the cast of the tab that is shown. Called with the lock held.
+func (c *Cast) leave(ctx context.Context) {
+	if c.away != nil {
+		c.away.bringBack()
+		c.away = nil
+	}
 	if c.on != nil {
 		_ = c.on.session.Send(ctx, cdppage.StopScreencast.Method, proto.Empty{})
 	}
-	c.on, c.tries = tab, 0
-	c.start(ctx)
 }
 
 // start begins on the tab that is shown, also again with other options: the
@@ -197,9 +229,7 @@ func (c *Cast) Close() {
 	if c.missed != nil {
 		c.missed.Stop()
 	}
-	if c.on != nil {
-		_ = c.on.session.Send(c.tabs.ctx, cdppage.StopScreencast.Method, proto.Empty{})
-	}
+	c.leave(c.tabs.ctx)
 	c.tabs.mu.Lock()
 	defer c.tabs.mu.Unlock()
 	if c.tabs.cast == c {

@@ -152,6 +152,7 @@ func (t *Tabs) begin(ctx context.Context) error {
 	}
 	if t.front() != nil {
 		// Somebody's page, in whatever state it is: it need not answer now.
+		t.bringAllBack(ctx)
 		return t.sweep(ctx)
 	}
 	_, err := t.Front(ctx)
