@@ -93,6 +93,7 @@ const (
 // inDocument is what the engine of one document answers; ids are its own.
 type inDocument struct {
 	Number int           `json:"n"`
+	Doc    string        `json:"doc"` // whose number that is
 	Idle   bool          `json:"idle"`
 	Title  string        `json:"title"`
 	Focus  string        `json:"focus"`
@@ -277,17 +278,17 @@ func (w *NativeWatch) follow(ctx context.Context, tab *Tab) {
 // listen asks one frame again and again for its next change. The engine does
 // the waiting.
 func (w *NativeWatch) listen(ctx context.Context, tab *Tab, id proto.FrameID) {
-	since, opaque := 0, 0
+	var last inDocument
 	for ctx.Err() == nil {
 		changed := tab.frames.changed.next()
 		f, ok := tab.frames.get(id)
 		if !ok {
 			return
 		}
-		got, err := w.next(ctx, tab, f, since)
+		got, err := w.next(ctx, tab, f, last)
 		if err != nil {
 			// Another document comes, or the page is busy, in a dialog or crashed.
-			since, opaque = 0, 0
+			last = inDocument{}
 			w.put(tab, id, nil)
 			select {
 			case <-changed:
@@ -299,12 +300,11 @@ func (w *NativeWatch) listen(ctx context.Context, tab *Tab, id proto.FrameID) {
 		if got.Idle {
 			continue
 		}
-		since = got.Number
-		if got.Opaque > opaque {
+		if got.Doc != last.Doc && last.Opaque > 0 || got.Opaque > last.Opaque {
 			// Once for each that is new: what a closed root hides is handed in.
-			opaque = got.Opaque
 			_ = tab.adoptClosed(ctx)
 		}
+		last = got
 		w.put(tab, id, &got)
 	}
 	// The document goes on; what we had running in it does not.
@@ -317,7 +317,7 @@ func (w *NativeWatch) listen(ctx context.Context, tab *Tab, id proto.FrameID) {
 	}
 }
 
-func (w *NativeWatch) next(ctx context.Context, tab *Tab, f frame, since int) (inDocument, error) {
+func (w *NativeWatch) next(ctx context.Context, tab *Tab, f frame, last inDocument) (inDocument, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*nativeWait)
 	defer cancel()
 	if parent, ok := tab.frames.get(f.parent); ok && !tab.refs.knows(f, parent) {
@@ -330,7 +330,7 @@ func (w *NativeWatch) next(ctx context.Context, tab *Tab, f frame, since int) (i
 		}
 	}
 	var got inDocument
-	err := tab.call(ctx, f, "nativeNext", map[string]any{"since": since, "wait": nativeWait.Milliseconds()}, &got)
+	err := tab.call(ctx, f, "nativeNext", map[string]any{"since": last.Number, "of": last.Doc, "wait": nativeWait.Milliseconds()}, &got)
 	return got, err
 }
 

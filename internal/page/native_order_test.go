@@ -69,3 +69,26 @@ func TestItIsKnownWhichReportsAreOlderThanAnAnswer(t *testing.T) {
 		return last.Read > got.Read && *last.Length == 0
 	})
 }
+
+// A question that was under way while another document came is answered by that
+// one, which has counted as far: the fields of a page that nothing moves in any more
+// would never be told of.
+func TestADocumentIsToldOfThatCountsAsFarAsTheOneBefore(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	w, tab := open(ctx, t, page.Look{}, map[string]string{"/": `<title>first</title><input>`, "/second": `<title>second</title><input>`}, "/")
+	number, first, err := tab.FieldsSince(ctx, 0, "")
+	if err != nil || number != 1 || first == "" {
+		t.Fatalf("the first document answers %d of %q, %v", number, first, err)
+	}
+	if again, doc, err := tab.FieldsSince(ctx, number, first); err != nil || again != number || doc != "" {
+		t.Errorf("where nothing is new, %d of %q is told, %v", again, doc, err)
+	}
+	if _, err := tab.Navigate(ctx, w.URL+"/second", page.WaitLoad); err != nil {
+		t.Fatal(err)
+	}
+	now, second, err := tab.FieldsSince(ctx, number, first)
+	if err != nil || now != number || second == "" || second == first {
+		t.Errorf("after %d of %q the second document answers %d of %q, %v", number, first, now, second, err)
+	}
+}

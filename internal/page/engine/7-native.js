@@ -190,6 +190,8 @@
     }
   }
 
+  // doc tells this document from any other, whose reports are counted from one as well.
+  const doc = Math.random().toString(36)
   let on = false, n = 0, last = '', report = null, waiting = null, idle = 0, leaving = 0, planned = false, changed = 0, notBefore = 0
   let asked = null
 
@@ -216,7 +218,7 @@
     waiting = null
     clearTimeout(idle)
     stayFor()
-    told({ n, ...report })
+    told({ n, doc, ...report })
   }
 
   // stayFor ends the watch when nobody asks again: whoever did may be gone.
@@ -300,16 +302,16 @@
     waiting = null
   }
 
-  // nativeNext is what there is as soon as it is other than at `since`; after
-  // `wait` it says that nothing changed. Only the last one who asked is told.
-  tapin.nativeNext = ({ since, wait }) => {
+  // nativeNext is what there is as soon as it is other than at `since` in the document
+  // `of`; after `wait` it says that nothing changed. Only the last one who asked is told.
+  tapin.nativeNext = ({ since, of, wait }) => {
     begin()
     waiting?.({ n, idle: true })
     waiting = null
     look()
-    if (n !== since) {
+    if (n !== since || of !== doc) {
       stayFor()
-      return { n, ...report }
+      return { n, doc, ...report }
     }
     return new Promise(told => {
       waiting = told
