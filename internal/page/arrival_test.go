@@ -16,12 +16,13 @@ import (
 func TestNavigationsSayWhatThePageHasBecome(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)
-	w := visit(t, map[string]string{
-		"/late": `<title>first</title><script>
+	const late = `<title>first</title><script>
 			addEventListener("DOMContentLoaded", () => { document.title = "parsed" })
 			addEventListener("load", () => { document.title = "loaded" })
-		</script><img src="/image.js">`,
-		"/image.js": "",
+		</script>`
+	w := visit(t, map[string]string{
+		"/late":     late,
+		"/later":    late + `<img src="/never">`,
 		"/moves":    `<title>moves</title><script>addEventListener("load", () => history.replaceState(null, "", "/elsewhere"))</script>`,
 		"/goes":     `<title>goes</title><script>location = "/late"</script>`,
 		"/nameless": `<p>This page has no title.`,
@@ -35,7 +36,7 @@ func TestNavigationsSayWhatThePageHasBecome(t *testing.T) {
 		title string
 		at    string
 	}{
-		{"/late", page.WaitDOM, "parsed", "/late"},
+		{"/later", page.WaitDOM, "parsed", "/later"},
 		{"/late", page.WaitLoad, "loaded", "/late"},
 		{"/late", page.WaitNetwork, "loaded", "/late"},
 		{"/moves", page.WaitLoad, "moves", "/elsewhere"},

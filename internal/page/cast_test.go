@@ -134,14 +134,15 @@ let n = 0; (function f() { n++; document.body.style.background = 'hsl(' + perfor
 	cast := w.tabs.Cast(page.CastOptions{MaxWidth: 320}, a.show)
 	defer cast.Close()
 	browsertest.Eventually(t, 10*time.Second, "frames come", func() bool { return len(a.seen()) >= 2 })
-	painted, _ := strconv.Atoi(w.eval(ctx, t, tab, `n`))
-	browsertest.Eventually(t, 10*time.Second, "the page has painted many more", func() bool {
-		now, _ := strconv.Atoi(w.eval(ctx, t, tab, `n`))
-		return now > painted+30
+	// A cast that begins anew, as it does when the window is put away, has as many once more.
+	frames, since := -1, 0
+	browsertest.Eventually(t, 10*time.Second, "the page paints on and on and nothing more comes", func() bool {
+		painted, _ := strconv.Atoi(w.eval(ctx, t, tab, `n`))
+		if n := len(a.seen()); n != frames {
+			frames, since = n, painted
+		}
+		return painted > since+30
 	})
-	if n := len(a.seen()); n > 4 {
-		t.Errorf("%d frames came although none was acknowledged", n)
-	}
 	cast.Ack(ctx, a.last().Number)
 	before := len(a.seen())
 	browsertest.Eventually(t, 10*time.Second, "further frames come", func() bool { return len(a.seen()) > before })
