@@ -72,12 +72,18 @@ func IsUnused(i Instance) bool {
 // Unseen is an Instance whose windows may be ones that nobody ever looks at.
 type Unseen interface{ Unseen() bool }
 
+// IsUnseen reports whether they are, as far as that is known.
+func IsUnseen(i Instance) bool {
+	u, ok := i.(Unseen)
+	return ok && u.Unseen()
+}
+
 // FirstTab asks for a tab where there is none yet. A window that nobody looks at
 // fills its screen: then it has no frame, no tabs and no address to draw, which it
 // otherwise does anew with each page.
 func FirstTab(i Instance, address string) target.CreateTargetParams {
 	p := target.CreateTargetParams{URL: address, BrowserContextID: cdp.BrowserContextID(i.Ref().Context)}
-	if u, ok := i.(Unseen); ok && u.Unseen() {
+	if IsUnseen(i) {
 		window := true
 		p.NewWindow, p.WindowState = &window, target.WindowStateFullscreen
 	}

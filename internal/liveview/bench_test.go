@@ -15,7 +15,7 @@ import (
 const pulse = `<!doctype html><body style="margin:0;background:red"><script>let n = 0; onmousedown = () => { document.body.style.background = n++ % 2 ? 'red' : 'blue' }</script>`
 
 // Of two browsers that are alike one may be faster than the other, as long as it lives: so
-// many pairs play. And a tap takes a seventh more or less, by chance: of 140 rounds the
+// several pairs play. And a tap takes a seventh more or less, by chance: of 140 rounds the
 // same figure was 1.02 and 1.06. The first rounds of a pair warm up.
 const (
 	roundsOfAPair = 20

@@ -9,7 +9,6 @@ import (
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	proto "github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 
 	"tapin/internal/cdp"
 )
@@ -52,8 +51,7 @@ func (t *Tabs) Dress(ctx context.Context, look Look) error {
 // garments are the steps that differ from look to look.
 func (t *Tabs) garments() []cdp.Step {
 	worn := t.worn.Load()
-	size := cdp.Step{Method: emulation.SetDeviceMetricsOverride.Method, Params: worn.look.metrics()}
-	return append(append(slices.Clone(worn.agent), size), worn.look.place()...)
+	return append(append(slices.Clone(worn.agent), worn.look.size()), worn.look.place()...)
 }
 
 // dress finds out what the browser must call itself. One of our own on a desk

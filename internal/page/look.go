@@ -49,15 +49,15 @@ func (l Look) steps() []cdp.Step {
 		install(),
 		catchChoosers(),
 		autoAttach(),
-		{Method: emulation.SetDeviceMetricsOverride.Method, Params: l.metrics()},
+		l.size(),
 		// A tab behind another one still paints and keeps its focus.
 		{Method: emulation.SetFocusEmulationEnabled.Method, Params: emulation.SetFocusEmulationEnabledParams{Enabled: true}},
 	}
 	return append(append(steps, l.place()...), goOn())
 }
 
-// metrics are the screen and the window in it.
-func (l Look) metrics() emulation.SetDeviceMetricsOverrideParams {
+// size is that of the screen and of the window in it.
+func (l Look) size() cdp.Step {
 	p := emulation.SetDeviceMetricsOverrideParams{
 		Width: int64(l.Width), Height: int64(l.Height), DeviceScaleFactor: l.Scale, Mobile: l.Mobile,
 		ScreenWidth: int64(l.Width), ScreenHeight: int64(l.Height),
@@ -68,7 +68,7 @@ func (l Look) metrics() emulation.SetDeviceMetricsOverrideParams {
 			p.ScreenOrientation = &emulation.ScreenOrientation{Type: emulation.ScreenOrientationTypeLandscapePrimary, Angle: 90}
 		}
 	}
-	return p
+	return cdp.Step{Method: emulation.SetDeviceMetricsOverride.Method, Params: p}
 }
 
 // place is what a page and each of its frames must agree on: fingers, language, time.

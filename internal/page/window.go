@@ -5,7 +5,6 @@ import (
 
 	"github.com/chromedp/cdproto/browser"
 	proto "github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
@@ -25,15 +24,9 @@ type window struct {
 	tab *Tab
 }
 
-// unseen reports whether nobody ever looks at the windows of the browser.
-func (t *Tabs) unseen() bool {
-	u, ok := t.inst.(ours.Unseen)
-	return ok && u.Unseen() && t.lane == nil
-}
-
 // windowOf is where a tab is, if nobody looks at it.
 func (t *Tabs) windowOf(ctx context.Context, tab *Tab) *window {
-	if !t.unseen() {
+	if t.lane != nil || !ours.IsUnseen(t.inst) {
 		return nil
 	}
 	got, err := proto.Call(ctx, t.root, browser.GetWindowForTarget, browser.GetWindowForTargetParams{TargetID: target.ID(tab.ID())})
@@ -81,7 +74,8 @@ func (w *window) become(steps ...browser.Bounds) {
 	for _, b := range steps {
 		_ = t.root.Send(t.ctx, browser.SetWindowBounds.Method, browser.SetWindowBoundsParams{WindowID: w.id, Bounds: &b})
 	}
-	_ = w.tab.session.Send(t.ctx, emulation.SetDeviceMetricsOverride.Method, t.Look().metrics())
+	size := t.Look().size()
+	_ = w.tab.session.Send(t.ctx, size.Method, size.Params)
 }
 
 // bringAllBack brings back what an earlier process had no time to.
