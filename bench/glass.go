@@ -78,7 +78,7 @@ func (s *scene) move(ctx context.Context) error {
 }
 
 const (
-	tapsWithin = 48 * time.Second // see turns
+	tapsWithin = 30 * time.Second // see turns
 	// castings is how often both are set up anew: of two that are alike one may be faster
 	// for as long as it lives.
 	castings = 3
@@ -126,7 +126,7 @@ func (b *bench) playScenes(ctx context.Context, casting, of int, took *rounds, r
 		}
 		took.End()
 	}
-	for round := range (min(b.rounds, 14) + of - 1) / of {
+	for round := range (min(b.rounds, 12) + of - 1) / of {
 		rates.Begin()
 		for _, who := range inTurn(round) {
 			rate, err := all[who].pace(ctx)

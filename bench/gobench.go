@@ -58,7 +58,7 @@ func (b *bench) times(most int) string {
 
 // measureSocket is the time from a tap to the changed picture at the viewer's socket.
 func (b *bench) measureSocket(ctx context.Context) error {
-	got, err := b.goBench(ctx, "./internal/liveview", "TapToPicture$", b.times(260))
+	got, err := b.goBench(ctx, "./internal/liveview", "TapToPicture$", b.times(80))
 	if err != nil {
 		return err
 	}

@@ -84,9 +84,10 @@ func (b *bench) workAmongRecords(ctx context.Context, s *sidecar) (w amongRecord
 			return w, err
 		}
 	}
-	w.held = used(pids)
 	w.page = 1000 * (listed.CPU - idle.CPU) / pages
-	w.another = 1000 * (w.held.CPU - listed.CPU) / handOffs
+	w.another = 1000 * (used(pids).CPU - listed.CPU) / handOffs
+	time.Sleep(startedUp)
+	w.held = used(pids)
 	return w, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,6 +33,7 @@ type bench struct {
 	began    time.Time
 	ticks    timing.Ticks // when the processors were awake
 	report   report
+	tidying  sync.WaitGroup // a large thing that is being removed
 }
 
 // suite is a part of the run that can be asked for alone.
@@ -41,20 +43,21 @@ type suite struct {
 	peers bool // makes no sense without them
 	quick bool // part of a smoke
 	alone bool // runs only when it is asked for
+	busy  bool // takes no times: what came before may be removed meanwhile
 	run   func(*bench, context.Context) error
 }
 
 var suites = []suite{
 	{name: "actions", what: "what agents do, beside raw CDP and the peers", quick: true, run: (*bench).measureActions},
 	{name: "start", what: "the first picture, cold and warm", quick: true, run: (*bench).measureStart},
-	{name: "memory", what: "what our own processes take", run: (*bench).measureMemory},
 	{name: "socket", what: "a tap, until the viewer's socket has the picture", run: (*bench).measureSocket},
 	{name: "glass", what: "a tap, until the phone shows it, and how smoothly it moves", run: (*bench).measureGlass},
 	{name: "crowd", what: "twenty viewers", quick: true, run: (*bench).measureCrowd},
 	{name: "kill", what: "the sidecar killed under a viewer", run: (*bench).measureKill},
 	{name: "chat", what: "what an owner waits for in the chat", run: (*bench).measureChat},
 	{name: "records", what: "a hundred thousand past hand-offs", run: (*bench).measureRecords},
-	{name: "tokens", what: "what an observation costs a model", peers: true, run: (*bench).measureTokens},
+	{name: "tokens", what: "what an observation costs a model", peers: true, busy: true, run: (*bench).measureTokens},
+	{name: "memory", what: "what our own processes take", busy: true, run: (*bench).measureMemory},
 	{name: "hands", what: "pages that are hard to click on", peers: true, alone: true, run: (*bench).measureHands},
 	{name: "oneshots", what: "a page for one call", peers: true, alone: true, run: (*bench).measureOneShots},
 	{name: "sessions", what: "one to sixteen sessions", run: (*bench).growSessions},
@@ -120,11 +123,15 @@ func (b *bench) run(ctx context.Context, only string) error {
 		return err
 	}
 	defer sleep()
+	defer b.tidying.Wait()
 	b.ticks = timing.Now()
 	b.report.describe(ctx, b)
 	for _, s := range suites {
 		if wanted != nil && !slices.Contains(wanted, s.name) || wanted == nil && (s.alone || b.smoke && !s.quick) || s.peers && !b.peers {
 			continue
+		}
+		if !s.busy {
+			b.tidying.Wait()
 		}
 		b.say("── %s: %s", s.name, s.what)
 		if err := s.run(b, ctx); err != nil {

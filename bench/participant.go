@@ -48,7 +48,7 @@ func (w weight) rounds(usual int) (rounds int, within time.Duration) {
 	case narrow:
 		return 2 * usual, 45 * time.Second
 	}
-	return usual, 30 * time.Second
+	return usual, 22 * time.Second
 }
 
 func (a action) name() string { return a.Kind + ", " + a.Page + " page" }
@@ -97,8 +97,8 @@ type participant interface {
 // round of so many. All are compared with the first four, so these have to be
 // known best; slow ones take most of the time; the last two are in no target.
 var (
-	plays = map[string]int{"floor": 3, "tapin": 3, "tapin-mcp": 2, briefMCP: 2}
-	every = map[string]int{"agent-browser-mcp-look": 2, "playwright-mcp": 2, "chrome-devtools-mcp": 2, "playwright-core": 4, "agent-browser": 4}
+	plays = map[string]int{"floor": 3, "tapin": 3, "tapin-mcp": 2, briefMCP: 3}
+	every = map[string]int{"agent-browser-mcp-look": 2, "playwright-mcp": 2, "playwright-core": 4, "agent-browser": 4}
 )
 
 // A picture takes everybody about as long, and how long is mostly a matter of chance:

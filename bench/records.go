@@ -21,7 +21,7 @@ func (b *bench) measureRecords(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		defer removeHome(home)
+		defer b.tidying.Go(func() { removeHome(home) })
 		all = append(all, home)
 	}
 	syscall.Sync() // so that nobody waits for what was only prepared

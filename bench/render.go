@@ -20,7 +20,7 @@ const method = `Written by ` + "`make bench` and `make soak`" + `; do not edit. 
   parentheses is a ratio to the floor of its row, measured in the same run.
 - **Turn by turn**: in each round everybody does the same once, in an order of the round's own and with a rest between, so that a noisy moment hits all alike. The first round
   warms up and is not counted; a slow machine plays fewer rounds, but at least half. Medians; p95 where it is named. Of actions
-  the floor and tapin play two or three times in a round, peers that answer with the page or are slow every second round, those that are in no target every fourth; pictures are taken three times a round by all those of whom one is to be ahead of the other. Rows that
+  the floor and tapin play two or three times in a round, peers that answer with the page every second round, those that are in no target every fourth; pictures are taken three times a round by all those of whom one is to be ahead of the other. Rows that
   come near to a target get twice the rounds, and in them peers play twice as often; those that the target table does not name a third of them. Sessions are started when the machine has come to rest, and end
   together.
 - **At every moment alike**: a browser draws sixty times a second, and most of what is measured waits for that. So everybody's turns begin at moments that are spread evenly over the time
@@ -40,7 +40,7 @@ const method = `Written by ` + "`make bench` and `make soak`" + `; do not edit. 
 - **Like with like**: tapin and playwright-mcp answer a navigation with the page, the others do not. So agent-browser also takes part as one who asks for the page afterwards
   (-look), and tapin as one who leaves it out (-brief).
 - **A tap** is that of a finger that rests for 80 ms: the page's mouse comes to it meanwhile, and what is counted begins when the finger lifts. At the socket the floor presses and
-  releases, and moves nothing. Many browsers of each play, two at a time, because of two that are alike one may be faster for as long as it lives.
+  releases, and moves nothing. Several browsers of each play, two at a time, because of two that are alike one may be faster for as long as it lives.
 - *bounded* means that nobody reaches the target: who is asked to be twice as fast as a peer that takes 1.2 times the floor cannot be. What nobody can be faster than is
   measured too (floor-mcp): raw CDP behind an MCP server that does nothing else, written for the bench. Who is behind that peer has missed it all the same.
 - The floor and the peers have the window that Chromium gives them; tapin's own browser fills a screen of the same size and has no frame to draw, and is minimized while somebody watches it, which is part of what tapin does.

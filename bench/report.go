@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // report is a whole run: where, with what, and what came of it.
@@ -96,15 +97,7 @@ func memory() string {
 // print shows the table: a line a target, then what everybody got.
 func (r *report) print(w io.Writer) {
 	for _, part := range parts {
-		_, _ = fmt.Fprintf(w, "\n%-52s %-46s %9s\n", part.name, "target", "got")
-		count := map[string]int{}
-		for _, each := range r.Rows {
-			for _, v := range each.in(part) {
-				count[v.Result]++
-				_, _ = fmt.Fprintf(w, "%-52s %-46s %9s   %s\n", each.Name, v.target(), brief(v.Got), v.Result)
-			}
-		}
-		_, _ = fmt.Fprintf(w, "%d met, %d missed, %d bounded\n", count[met], count[missed], count[bounded])
+		r.printPart(w, part)
 	}
 	_, _ = fmt.Fprintln(w, r.heldUp())
 	_, _ = fmt.Fprintln(w, "\nmedians, in parentheses to the floor; the best round")
@@ -114,6 +107,30 @@ func (r *report) print(w io.Writer) {
 		}
 	}
 	_, _ = fmt.Fprintf(w, "\ntook %s\n", r.Took)
+}
+
+// printPart shows the verdicts of one part, if there are any.
+func (r *report) printPart(w io.Writer, p part) {
+	lines := [][4]string{{p.name, "target", "got", ""}}
+	count := map[string]int{}
+	for _, each := range r.Rows {
+		for _, v := range each.in(p) {
+			count[v.Result]++
+			lines = append(lines, [4]string{each.Name, v.target(), brief(v.Got), v.Result})
+		}
+	}
+	if len(lines) == 1 {
+		return
+	}
+	var name, target int
+	for _, l := range lines {
+		name, target = max(name, utf8.RuneCountInString(l[0])), max(target, utf8.RuneCountInString(l[1]))
+	}
+	_, _ = fmt.Fprintln(w)
+	for _, l := range lines {
+		_, _ = fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-*s  %-*s  %5s  %s", name, l[0], target, l[1], l[2], l[3]), " "))
+	}
+	_, _ = fmt.Fprintf(w, "%d met, %d missed, %d bounded\n", count[met], count[missed], count[bounded])
 }
 
 // part is one half of the rows.

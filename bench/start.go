@@ -13,9 +13,8 @@ const (
 	warmWithin = 60 * time.Second
 )
 
-// startEvery is that somebody starts in one round of so many: what is in no target,
-// or far from it.
-var startEvery = map[string]int{"tapin-first": 4, "agent-browser": 4, "tapin-own": 3, "tapin-new": 2}
+// coldEvery is that somebody starts in one round of so many: what is in no target.
+var coldEvery = map[string]int{"tapin-first": 4, "agent-browser": 4}
 
 // measureStart is how long the first picture takes: from nothing, in a tapin
 // that runs, and from its pool.
@@ -37,7 +36,7 @@ func (b *bench) measureStart(ctx context.Context) error {
 			"tapin-first":   func() (time.Duration, error) { return tapinFirstStart(ctx, b.binary, url) },
 			"agent-browser": func() (time.Duration, error) { return agentBrowserColdStart(ctx, b.chromium, url) },
 		} {
-			if who == "agent-browser" && !b.peers || sitsOut(startEvery[who], round) {
+			if who == "agent-browser" && !b.peers || sitsOut(coldEvery[who], round) {
 				continue
 			}
 			d, err := start()
@@ -91,7 +90,12 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 		return err
 	}
 	defer bare.end()
-	ways := []*way{{who: "tapin-own", set: []string{"pool.follow=0"}}, {who: "tapin-new", anew: true}, {who: "tapin"}, {who: "tapin-pool", set: []string{"pool.warm=1"}}}
+	ways := []*way{
+		{who: "tapin-own", every: 3, set: []string{"pool.follow=0"}},
+		{who: "tapin-new", every: 2, anew: true},
+		{who: "tapin", every: 2},
+		{who: "tapin-pool", set: []string{"pool.warm=1"}},
+	}
 	for _, w := range ways {
 		if err := w.start(ctx, b.binary, site); err != nil {
 			return err
@@ -108,7 +112,7 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 		long.Begin()
 		var begun []*way
 		for _, w := range ways {
-			if sitsOut(startEvery[w.who], round) {
+			if sitsOut(w.every, round) {
 				continue
 			}
 			into := &took
@@ -152,9 +156,10 @@ func (b *bench) measureWarm(ctx context.Context, site string) error {
 // way is how a session comes by its browser, and a tapin that is set up for it.
 type way struct {
 	*sidecar
-	who  string
-	set  []string
-	anew bool // each session is the first one
+	who   string
+	every int // it is taken in one round of so many: in no target, or far from it
+	set   []string
+	anew  bool // each session is the first one
 }
 
 func (w *way) start(ctx context.Context, binary, site string) error {
