@@ -16,6 +16,8 @@ LONGEST    = $(if $(filter ./...,$(PKGS)),./cmd/tapin ./internal/sidecar ./inter
 
 LDFLAGS := -s -w -X tapin/internal/cli.version=$(VERSION)
 TOOLS   := bin/tools
+# The benchmark is compiled as the program is, of which nearly everything is there then.
+BENCH    = CGO_ENABLED=0 $(GO) run -trimpath ./bench
 
 .DEFAULT_GOAL := help
 # Every target with a plain name is a command, not a file.
@@ -85,31 +87,31 @@ chaos: setup cc ## the crash tests in full: CHAOS (50) kills each
 	TAPIN_CHAOS=$(CHAOS) CGO_ENABLED=1 $(GO) test -race -run Chaos -count=1 -p 1 -timeout 60m $(PKGS)
 
 soak: setup build ## fifteen minutes of work, and the long-running tests: memory, goroutines and descriptors must stay flat
-	@$(GO) run ./bench -peers=false -only soak
+	@$(BENCH) -peers=false -only soak
 	TAPIN_TEST_SOAK=1 TAPIN_TEST_LONG=1 $(GO) test -run Soak -count=1 -p 1 -v -timeout 120m $(PKGS)
 
 # One benchmark, in bench/; a part of it by the name of its suite. The peers come
 # from npm at pinned versions, and nothing of theirs is run while they are put there.
 bench: setup build bench/peers/node_modules ## measure everything beside raw CDP and the peers; prints one table (needs Node and npm)
-	@$(GO) run ./bench
+	@$(BENCH)
 
 bench-live: setup build ## the live view: a tap until it is seen, pictures a second, twenty viewers, a killed sidecar
-	@$(GO) run ./bench -peers=false -only socket,glass,crowd,kill
+	@$(BENCH) -peers=false -only socket,glass,crowd,kill
 
 bench-hands: setup build bench/peers/node_modules ## click through hard pages beside playwright-core (needs Node and npm)
-	@$(GO) run ./bench -only hands
+	@$(BENCH) -only hands
 
 bench-oneshots: setup build bench/peers/node_modules ## one-shots, cold and warm, beside playwright-core (needs Node and npm)
-	@$(GO) run ./bench -only oneshots
+	@$(BENCH) -only oneshots
 
 bench-tokens: setup build bench/peers/node_modules ## tokens of a snapshot beside the peers that speak MCP (needs Node and npm)
-	@$(GO) run ./bench -only tokens
+	@$(BENCH) -only tokens
 
 bench-telegram: setup build ## what an owner waits for in the chat: announcement, relay, screenshot
-	@$(GO) run ./bench -peers=false -only chat
+	@$(BENCH) -peers=false -only chat
 
 bench-smoke: setup build ## only check that the benchmark still runs
-	@$(GO) run ./bench -smoke
+	@$(BENCH) -smoke
 
 bench/peers/node_modules: bench/peers/package.json
 	@scripts/need.sh node

@@ -78,10 +78,10 @@ func (s *scene) move(ctx context.Context) error {
 }
 
 const (
-	tapsWithin = 30 * time.Second // see turns
+	tapsWithin = 24 * time.Second // see turns
 	// castings is how often both are set up anew: of two that are alike one may be faster
 	// for as long as it lives.
-	castings = 3
+	castings = 2
 )
 
 // measureGlass is what a person sees on the phone: how soon, and how smoothly.

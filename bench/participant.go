@@ -36,8 +36,9 @@ type weight int
 
 const (
 	aside weight = iota // the target table does not name it, or not on this page
+	clear               // it is named, and far from each of its targets
 	listed
-	narrow // listed, and so near to a target that a few rounds do not tell
+	narrow // so near to a target that a few rounds do not tell
 )
 
 // rounds are how many of it are played, and for how long at most; see turns.
@@ -45,6 +46,8 @@ func (w weight) rounds(usual int) (rounds int, within time.Duration) {
 	switch w {
 	case aside:
 		return (usual + 2) / 3, 8 * time.Second
+	case clear:
+		return (usual + 1) / 2, 12 * time.Second
 	case narrow:
 		return 2 * usual, 45 * time.Second
 	}
@@ -64,7 +67,7 @@ func (a action) turn(n int) action {
 // actions are everything that every participant does.
 var actions = []action{
 	{Kind: navigate, Page: "light", Target: 1.2, weight: narrow},
-	{Kind: navigate, Page: "heavy", Target: 1.2, weight: listed},
+	{Kind: navigate, Page: "heavy", Target: 1.2, weight: narrow},
 	{Kind: navigate, Page: "images", Target: 1.2},
 	{Kind: navigate, Page: "list", Target: 1.2},
 	{Kind: navigate, Page: "spa", Target: 1.2},
@@ -72,12 +75,12 @@ var actions = []action{
 	{Kind: screenshot, Page: "heavy", Target: 1.1, weight: narrow},
 	{Kind: screenshot, Page: "animating", Target: 1.1},
 	{Kind: screenshot, Page: "images", Target: 1.1},
-	{Kind: click, Page: "form", Selector: "#go", Target: 1.8, weight: listed},
+	{Kind: click, Page: "form", Selector: "#go", Target: 1.8, weight: clear},
 	{Kind: click, Page: "spa", Selector: "#two", Other: "#one", Target: 1.8},
 	{Kind: fill, Page: "form", Selector: "#f0", Target: 1.5, weight: listed},
-	{Kind: text, Page: "heavy", Target: 2.0, weight: listed},
+	{Kind: text, Page: "heavy", Target: 2.0, weight: clear},
 	{Kind: text, Page: "list", Target: 2.0},
-	{Kind: snapshot, Page: "heavy", Target: 0.3, weight: listed},
+	{Kind: snapshot, Page: "heavy", Target: 0.3, weight: clear},
 	{Kind: snapshot, Page: "list", Target: 0.3},
 }
 
