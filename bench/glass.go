@@ -111,7 +111,7 @@ func (b *bench) playScenes(ctx context.Context, casting, of int, took *rounds, r
 	if err != nil {
 		return err
 	}
-	taps := 3 * b.rounds / of
+	taps := 2 * b.rounds / of
 	for round := range turns(taps, tapsWithin/time.Duration(of)) {
 		took.Begin()
 		for _, who := range inTurn(round) {
@@ -126,7 +126,7 @@ func (b *bench) playScenes(ctx context.Context, casting, of int, took *rounds, r
 		}
 		took.End()
 	}
-	for round := range (min(b.rounds, 12) + of - 1) / of {
+	for round := range (min(b.rounds, 8) + of - 1) / of {
 		rates.Begin()
 		for _, who := range inTurn(round) {
 			rate, err := all[who].pace(ctx)
