@@ -10,7 +10,7 @@ import (
 
 // For how long rounds of starts begin. Most of a warm one is waiting.
 const (
-	coldWithin = 50 * time.Second
+	coldWithin = 80 * time.Second
 	warmWithin = 60 * time.Second
 	// afterEnd is how long the kernel gets to clear away a browser that was killed: whoever
 	// started meanwhile would pay for it.
@@ -42,7 +42,7 @@ func (b *bench) measureStart(ctx context.Context) error {
 	}
 	var took rounds
 	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // an order, not a secret
-	for round := range turns(2*b.rounds, coldWithin) {
+	for round := range turns(3*b.rounds, coldWithin) {
 		took.Begin()
 		for _, i := range dice.Perm(len(starts)) {
 			who := starts[i].who
