@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -122,6 +123,23 @@ func sound(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// One that was killed leaves its address behind, and the next one holds the lock before it
+// says where it is. Nobody is to be told meanwhile that tapin is not running.
+func TestTheAddressOfASidecarThatIsGoneIsNotTaken(t *testing.T) {
+	t.Parallel()
+	d, _ := newCounter(t)
+	at := filepath.Join(d.home, sidecar.AddressFile)
+	alive, err := os.ReadFile(at)
+	sound(t, err)
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	sound(t, err)
+	sound(t, os.WriteFile(at, []byte(gone.Addr().String()+"\n"), 0o600))
+	sound(t, gone.Close())
+	written := time.AfterFunc(200*time.Millisecond, func() { _ = os.WriteFile(at, alive, 0o600) })
+	defer written.Stop()
+	d.says("No hand-offs", "handoff", "list")
 }
 
 func TestTheCommandsHandTheBrowserOverAndBack(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,7 +156,7 @@ func (a *app) sidecarAt(ctx context.Context, home *store.Home, free ...string) (
 		if err != nil {
 			return "", err
 		}
-		if address != "" && !held {
+		if address != "" && !held && listens(ctx, address) {
 			return address, nil
 		}
 		select {
@@ -165,6 +166,16 @@ func (a *app) sidecarAt(ctx context.Context, home *store.Home, free ...string) (
 				WithHint("Try again in a moment; if it stays so, see %s.", a.tilde(filepath.Join(home.Path(), "logs", "sidecar.log")))
 		}
 	}
+}
+
+// listens reports whether anybody does. A sidecar that is being killed has its lock, and
+// its address stands there, for a moment longer than it listens.
+func listens(ctx context.Context, address string) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return !errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // serving tells where the sidecar listens, or that none does yet, or that

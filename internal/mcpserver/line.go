@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"tapin/internal/api"
 	"tapin/internal/fault"
 )
+
+// dyingFor is how much longer than its connections a sidecar that is killed may listen.
+const dyingFor = 100 * time.Millisecond
 
 // line is the way to the sidecar. It outlives the sidecar: a call that finds it
 // gone looks for the next one.
@@ -80,6 +84,11 @@ func through[A any](ctx context.Context, l *line, harmless bool, fn func(*api.Cl
 				WithHint("The browser was kept. Look with browser_snapshot before you do it again.")
 		case tried:
 			return none, err
+		case broken:
+			select {
+			case <-time.After(dyingFor):
+			case <-ctx.Done():
+			}
 		}
 	}
 }

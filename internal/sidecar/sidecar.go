@@ -7,6 +7,7 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net"
 	"sync"
@@ -49,6 +50,10 @@ func Run(ctx context.Context, o Options) error {
 			WithHint("End it with tapin down, or choose another home with --home.")
 	}
 	defer unlock()
+	// One that was killed left its address, where a stranger may listen by now.
+	if err := o.Home.Remove(AddressFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 
 	// First the ports: a second tapin elsewhere must fail before it changes anything.
 	control, err := listen("listen.control", o.Config.Listen.Control)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image/png"
 	"io"
@@ -256,6 +257,34 @@ func TestTheReasonWhyAPageDoesNotOpenIsTheBrowsers(t *testing.T) {
 	}
 	if code, answer, _ := r.do("POST", "/session/navigate", `{"url":"`+site.URL+`","screenshot":false}`); code != 200 || answer["title"] != "plain" {
 		t.Fatalf("the session is not usable any more: %d %v", code, answer)
+	}
+}
+
+// Whoever asks where tapin is may meet a stranger at the address that a killed one left.
+func TestTheAddressOfAKilledOneIsTakenAwayFirst(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	cfg, _, err := config.Load(config.Inputs{Set: []string{"listen.control=" + taken.Addr().String()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := store.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = home.Close() }()
+	if err := home.Write(sidecar.AddressFile, []byte("127.0.0.1:9\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := sidecar.Run(t.Context(), sidecar.Options{Home: home, Config: cfg, Version: "test"}); err == nil {
+		t.Fatal("it serves at an address that is taken")
+	}
+	if left, err := home.Read(sidecar.AddressFile); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%q is left, %v", left, err)
 	}
 }
 
