@@ -75,7 +75,7 @@ var actions = []action{
 	{Kind: screenshot, Page: "heavy", Target: 1.1, weight: narrow},
 	{Kind: screenshot, Page: "animating", Target: 1.1},
 	{Kind: screenshot, Page: "images", Target: 1.1},
-	{Kind: click, Page: "form", Selector: "#go", Target: 1.8, weight: clear},
+	{Kind: click, Page: "form", Selector: "#go", Target: 1.8, weight: listed},
 	{Kind: click, Page: "spa", Selector: "#two", Other: "#one", Target: 1.8},
 	{Kind: fill, Page: "form", Selector: "#f0", Target: 1.5, weight: listed},
 	{Kind: text, Page: "heavy", Target: 2.0, weight: clear},

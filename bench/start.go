@@ -10,7 +10,7 @@ import (
 
 // For how long rounds of starts begin. Most of a warm one is waiting.
 const (
-	coldWithin = 80 * time.Second
+	coldWithin = 65 * time.Second
 	warmWithin = 60 * time.Second
 	// afterEnd is how long the kernel gets to clear away a browser that was killed: whoever
 	// started meanwhile would pay for it.
