@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tapin/internal/browser/local"
+	"tapin/internal/browser/local/holder"
 )
 
 // Chromium starts one with a debugging port, as somebody else would, and
@@ -20,8 +21,9 @@ func Chromium(t *testing.T) *url.URL {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir := t.TempDir()
 	args := []string{
-		"--headless=new", "--remote-debugging-port=0", "--user-data-dir=" + filepath.Join(t.TempDir(), "profile"),
+		"--headless=new", "--remote-debugging-port=0", "--user-data-dir=" + filepath.Join(dir, "profile"),
 		"--no-first-run", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "about:blank",
 	}
 	if local.NeedsNoSandbox() {
@@ -39,6 +41,7 @@ func Chromium(t *testing.T) *url.URL {
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
+		_ = holder.Remove(dir)
 	})
 	listening := regexp.MustCompile(`ws://\S+`)
 	lines := bufio.NewScanner(stderr)

@@ -330,6 +330,7 @@ func TestEveryEndLeavesNothing(t *testing.T) {
 			if len(procs.All) < 4 {
 				t.Fatalf("only %v run: the test does not see the tree", procs.All)
 			}
+			outside := keptOutside(t, run)
 			failed := make(chan error, 1)
 			go func() { _, err := tab.TryEval(ctx, "new Promise(() => {})"); failed <- err }()
 			tab.Eval(ctx, t, "1")
@@ -348,8 +349,25 @@ func TestEveryEndLeavesNothing(t *testing.T) {
 				left, _ := os.ReadDir(run)
 				return err == nil && len(own) == 0 && len(left) == 0
 			})
+			if _, err := os.Stat(outside); !os.IsNotExist(err) {
+				t.Errorf("%s is left, outside of the browser's folder: %v", outside, err)
+			}
 		})
 	}
+}
+
+// keptOutside is the folder that the one browser in run keeps elsewhere.
+func keptOutside(t *testing.T, run string) string {
+	t.Helper()
+	pointers, _ := filepath.Glob(filepath.Join(run, "*", "profile", "SingletonSocket"))
+	if len(pointers) != 1 {
+		t.Fatalf("the browser points to %q", pointers)
+	}
+	socket, err := os.Readlink(pointers[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(socket)
 }
 
 // lines collects what a process says.

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"tapin/internal/browser/local/holder"
 )
 
 // sweep removes the folder of a browser whose holder is dead, and reports
@@ -19,7 +21,7 @@ func (p *Provider) sweep(ctx context.Context, dir string) (gone bool) {
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR, 0o600) //nolint:gosec // under our own folder
 	if os.IsNotExist(err) {
 		// Without a lock file there never was a holder, or it has tidied up.
-		return os.RemoveAll(dir) == nil
+		return holder.Remove(dir) == nil
 	}
 	if err != nil {
 		return false
@@ -52,7 +54,7 @@ func (p *Provider) remove(ctx context.Context, dir string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	for {
-		if endLeftovers(dir) && os.RemoveAll(dir) == nil {
+		if endLeftovers(dir) && holder.Remove(dir) == nil {
 			return true
 		}
 		if !pause(ctx) {

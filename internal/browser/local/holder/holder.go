@@ -191,7 +191,7 @@ wait:
 	h.browser.end()
 	<-pumped
 	_ = h.listener.Close()
-	err := errors.Join(h.lanes.closeAll(), os.RemoveAll(h.cfg.Dir))
+	err := errors.Join(h.lanes.closeAll(), Remove(h.cfg.Dir))
 	h.dismiss("it was ended")
 	h.goodbye()
 	return err

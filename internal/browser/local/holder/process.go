@@ -44,7 +44,7 @@ type command struct {
 // launch starts Chromium on a pipe, its network behind the proxy, in a process
 // group of its own, bound to die with us.
 func launch(cfg Config, proxyAddr string) (*process, error) {
-	profile := filepath.Join(cfg.Dir, "profile")
+	profile := filepath.Join(cfg.Dir, profileName)
 	if err := os.MkdirAll(filepath.Join(profile, "Default"), 0o700); err != nil {
 		return nil, err
 	}
