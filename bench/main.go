@@ -118,6 +118,15 @@ func (b *bench) run(ctx context.Context, only string) error {
 			return fmt.Errorf("there is no suite %q; there are %s", name, names())
 		}
 	}
+	// Browsers that are killed leave what they have among the temporary files.
+	scratch, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	if err := os.Setenv("TMPDIR", scratch); err != nil {
+		return err
+	}
 	sleep, err := keepAwake(ctx)
 	if err != nil {
 		return err
