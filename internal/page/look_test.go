@@ -51,9 +51,13 @@ func TestPasskeysAreDeclinedAtOnce(t *testing.T) {
 	if err := s.tabs.Refresh(ctx); err != nil || !slices.Contains(tab.Pending(), asked) {
 		t.Errorf("nobody is told: %+v, %v", tab.Pending(), err)
 	}
+	ofPasskey := func(what page.Surprise) bool {
+		return what.Kind == page.SurprisePasskey && what.Tab == tab.ID() && *what.Question == asked
+	}
+	s.hears(t, "the passkey", ofPasskey)
 	told := 0
 	s.heardOf(func(what page.Surprise) bool {
-		if what.Kind == page.SurprisePasskey && what.Tab == tab.ID() && *what.Question == asked {
+		if ofPasskey(what) {
 			told++
 		}
 		return false

@@ -93,6 +93,12 @@ func (s *scene) heardOf(is func(page.Surprise) bool) bool {
 	return slices.ContainsFunc(s.heard.list, is)
 }
 
+// hears waits until somebody is told: a tab knows what befell it a moment earlier.
+func (s *scene) hears(t *testing.T, what string, is func(page.Surprise) bool) {
+	t.Helper()
+	browsertest.Eventually(t, 2*time.Second, "being told of "+what, func() bool { return s.heardOf(is) })
+}
+
 // localhost is the same site under its other name: another origin, and one
 // where pages may use everything that wants a secure place.
 func (s *scene) localhost() string { return strings.Replace(s.URL, "127.0.0.1", "localhost", 1) }
@@ -343,11 +349,10 @@ func TestDialogsComeOneAfterAnotherFromAnywhere(t *testing.T) {
 		front := s.front(ctx, t)
 		return front != tab && front.Dialog() != nil && front.Dialog().Message == "from the popup"
 	})
-	if !s.heardOf(func(h page.Surprise) bool {
-		return h.Kind == page.SurpriseQuestion && h.Tab == s.front(ctx, t).ID() && h.Question.Message == "from the popup"
-	}) {
-		t.Error("nobody was told of the popup's dialog")
-	}
+	popup := s.front(ctx, t).ID()
+	s.hears(t, "the popup's dialog", func(h page.Surprise) bool {
+		return h.Kind == page.SurpriseQuestion && h.Tab == popup && h.Question.Message == "from the popup"
+	})
 	// The opener shares the popup's process, and so waits for it.
 	limited, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -391,9 +396,7 @@ func TestACrashIsToldAtOnceAndTheTabRecovers(t *testing.T) {
 		})
 	}
 	crash()
-	if !s.heardOf(func(h page.Surprise) bool { return h.Kind == page.SurpriseCrash && h.Tab == tab.ID() }) {
-		t.Error("nobody was told of the crash")
-	}
+	s.hears(t, "the crash", func(h page.Surprise) bool { return h.Kind == page.SurpriseCrash && h.Tab == tab.ID() })
 	if nav, err := tab.Navigate(ctx, s.URL+"/other", ""); err != nil || nav.Title != "other" {
 		t.Fatalf("leaving a crashed page gave %+v, %v", nav, err)
 	}

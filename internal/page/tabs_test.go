@@ -182,9 +182,7 @@ func TestWindowsWithoutEndAreBounded(t *testing.T) {
 		}
 		return pages == 20 && len(s.tabs.List()) == 20
 	})
-	if !s.heardOf(func(h page.Surprise) bool { return h.Kind == page.SurprisePopupRefused }) {
-		t.Error("nobody was told of the refused windows")
-	}
+	s.hears(t, "the refused windows", func(h page.Surprise) bool { return h.Kind == page.SurprisePopupRefused })
 	if err := s.tabs.CloseTab(ctx, ""); err != nil {
 		t.Fatal(err)
 	}
