@@ -188,12 +188,11 @@ func TestTheCommandsHandTheBrowserOverAndBack(t *testing.T) {
 func TestWaitingTellsHowItEndedByItsExitCode(t *testing.T) {
 	t.Parallel()
 	d, _ := newCounter(t)
-	d.says("has the wheel", "handoff", "start", "login", "--timeout", "1s", "--on-timeout", "return")
-	if code, out := d.run("", "handoff", "wait"); code != fault.ExitRefused || !strings.Contains(out, "timed out") {
+	_, out := d.run("", "handoff", "start", "login", "--timeout", "1s", "--on-timeout", "return", "--json")
+	id := out[strings.Index(out, "hof_"):][:28]
+	if code, out := d.run("", "handoff", "wait", id); code != fault.ExitRefused || !strings.Contains(out, "timed out") {
 		t.Errorf("%d, %s", code, out)
 	}
-	_, out := d.run("", "handoff", "list", "--json")
-	id := out[strings.Index(out, "hof_"):][:28]
 	if code, out := d.run("", "handoff", "finish", id); code != fault.ExitRefused || !strings.Contains(out, "HANDOFF_NOT_RUNNING") {
 		t.Errorf("%d, %s", code, out)
 	}

@@ -404,9 +404,12 @@ func TestStopSaysWhatDoesNotEnd(t *testing.T) {
 
 func TestStopEndsASidecarThatWasStopped(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct{ how string }{
-		"in order, when it goes on":       {""},
-		"by a kill, when it does not end": {"stubborn"},
+	for name, tt := range map[string]struct {
+		how    string
+		within time.Duration
+	}{
+		"in order, when it goes on":       {"", 20 * time.Second},
+		"by a kill, when it does not end": {"stubborn", 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -426,7 +429,7 @@ func TestStopEndsASidecarThatWasStopped(t *testing.T) {
 			if err := syscall.Kill(lone.pid(), syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
-			pid, err := ask(t.Context(), home, sidecarLock, 2*time.Second)
+			pid, err := ask(t.Context(), home, sidecarLock, tt.within)
 			if err != nil || pid != lone.pid() {
 				t.Fatalf("ended %d, %v", pid, err)
 			}

@@ -368,7 +368,7 @@ func through(t *testing.T, local, name string) int {
 // changesOf are the addresses that the doors were told of, in order.
 func changesOf(t *testing.T, client *api.Client) (all []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for e, err := range client.Events(ctx, 0) {
 		if err != nil {

@@ -251,7 +251,7 @@ func TestATunnelWhoseAddressLeadsNowhereIsRenewed(t *testing.T) {
 func TestATunnelThatSaysNothingIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	b := newBore(t, config.TunnelCloudflared, "deaf\n", quickSays("two"))
-	b.rhythm.ready = 500 * time.Millisecond
+	b.rhythm.ready = 2 * time.Second
 	b.begin()
 	if r := b.await(Resting); !strings.Contains(r.Details, "no address within") {
 		t.Errorf("got %+v", r)
@@ -262,7 +262,7 @@ func TestATunnelThatSaysNothingIsStartedAgain(t *testing.T) {
 func TestATunnelThatAlwaysFailsIsGivenUpLoudlyAndTriedAgainLater(t *testing.T) {
 	t.Parallel()
 	b := newBore(t, config.TunnelCloudflared, says(cloudflaredNoNetwork)+"exit 1\n")
-	b.rhythm.unready, b.rest = 3, 300*time.Millisecond
+	b.rhythm.unready, b.rest = 3, 3*time.Second // longer than it takes to count the starts
 	b.begin()
 	r := b.await(Abandoned)
 	if !strings.Contains(r.Details, "no such host") || r.Hint == "" {
@@ -344,7 +344,7 @@ func TestTailscaleServesAtAPortThatIsFree(t *testing.T) {
 func TestTailscaleWaitsForTheOwnersLeaveWithoutBeingStartedAgain(t *testing.T) {
 	t.Parallel()
 	b := newBore(t, config.TunnelTailscale, says(tailscaleAsk)+"await go\nsay Success.\n"+says(tailscaleStart))
-	b.rhythm.ready = 2 * time.Second
+	b.rhythm.ready = 5 * time.Second // two programs start in it
 	b.begin()
 	if r := b.await(Asking); r.Hint != "Open https://login.tailscale.com/f/funnel?node=nho4oGYG7X11CNTRL" {
 		t.Fatalf("got %+v", r)

@@ -24,7 +24,7 @@ import (
 const probe = `<title>probe</title><pre>…</pre><script>
 const found = {}
 const after = (ms, v) => new Promise(r => setTimeout(r, ms, v))
-const look = async (name, fn, within = 1500) => { try { const v = await Promise.race([fn(), after(within, "late")]); if (v) found[name] = String(v) } catch (e) { } }
+const look = async (name, fn, within = 5000) => { try { const v = await Promise.race([fn(), after(within, "late")]); if (v) found[name] = String(v) } catch (e) { } }
 const db = () => new Promise((ok, no) => { const r = indexedDB.open("mark", 1); r.onupgradeneeded = () => r.result.createObjectStore("s"); r.onsuccess = () => ok(r.result); r.onerror = no })
 const read = d => new Promise(ok => { const r = d.transaction("s").objectStore("s").get("k"); r.onsuccess = () => ok(r.result) })
 const channel = new BroadcastChannel("mark")

@@ -225,7 +225,7 @@ func TestWaitingEndsWithWhatIsWaitedFor(t *testing.T) {
 	}{
 		{page.WaitOptions{Text: "never", Timeout: short}, `no element matches text "never"; the page is at`},
 		{page.WaitOptions{Locator: &page.Locator{CSS: "#ghost"}, Timeout: short}, "i#ghost is hidden"},
-		{page.WaitOptions{URL: "/paid", Timeout: short}, "/orders/17, not /paid"},
+		{page.WaitOptions{URL: "/paid", Timeout: 2 * time.Second}, "/orders/17, not /paid"},
 		{page.WaitOptions{Locator: &page.Locator{CSS: "#inner"}, State: "hidden", Timeout: short}, "button#inner is still visible"},
 	} {
 		err := s.tab.WaitFor(ctx, tt.o)

@@ -49,7 +49,7 @@ func TestATapIsAllOfAClick(t *testing.T) {
 	}
 	const move = "mousemove 30 40 0 0 false,"
 	browsertest.Eventually(t, 10*time.Second, "one move before each of two clicks", func() bool {
-		return w.eval(ctx, t, tab, `said.join()`) == move+clicked+","+move+clicked
+		return w.eval(ctx, t, tab, `said.filter(s => !s.startsWith("mousemove 50 60 ")).join()`) == move+clicked+","+move+clicked // nor those it moves late
 	})
 	if err := tab.Point(ctx, page.Pointer{Kind: "tap", Finger: 0}, []page.Pointer{{}}); err == nil {
 		t.Error("a finger taps at once")

@@ -51,6 +51,11 @@ func TestTheOriginsOfEveryPageAreRemembered(t *testing.T) {
 	// What a popup shows counts too.
 	tab.Eval(ctx, t, `void open("`+site.at("127.0.0.1")+`/popup")`)
 	browsertest.Eventually(t, 10*time.Second, "the popup", func() bool { return slices.Contains(v.tabs.Origins(), site.at("127.0.0.1")) })
+	browsertest.Eventually(t, 2*time.Second, "being told of it", func() bool {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		return slices.Contains(v.origins, site.at("127.0.0.1"))
+	})
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	heard := slices.Sorted(slices.Values(v.origins))

@@ -81,7 +81,7 @@ func TestAPageThatCannotTellIsOpenAllTheSame(t *testing.T) {
 	ctx := browsertest.Context(t)
 	w := visit(t, map[string]string{
 		"/unquiet": `<title>unquiet</title><h1>Unquiet</h1><p id=n>0</p><script>setInterval(() => { n.textContent++ }, 5)</script>`,
-		"/asks":    `<title>asks</title><h1>Asks</h1><p id=n>0</p><script>setInterval(() => { n.textContent++ }, 5); addEventListener("pageshow", () => setTimeout(() => alert("?"), 500))</script>`,
+		"/asks":    `<title>asks</title><h1>Asks</h1><p id=n>0</p><script>setInterval(() => { n.textContent++ }, 5); addEventListener("pageshow", () => setTimeout(() => alert("?"), 1500))</script>`,
 		"/moves":   `<title>moves</title><h1>Moves</h1><p id=n>0</p><script>setInterval(() => { n.textContent++ }, 5); addEventListener("pageshow", () => setTimeout(() => history.replaceState(null, "", "/elsewhere"), 500))</script>`,
 		"/hangs":   `<title>hangs</title><h1>Hangs</h1><script>addEventListener("load", () => setTimeout(() => { const said = new XMLHttpRequest(); said.open("GET", "/hanging", false); said.send(); for (;;); }, 5))</script>`,
 		"/plain":   `<title>plain</title><h1>Hello</h1>`,

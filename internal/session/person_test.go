@@ -97,6 +97,19 @@ func TestWhatAPersonDownloadedIsNotToldToTheAgent(t *testing.T) {
 	_, _ = s.Navigate(ctx, site.URL+"/file/more", "")
 	sees(ctx, "agents completed, more completed")
 
+	told := func() int {
+		events, _ := h.feed.Since(0, 0)
+		downloads := map[string]bool{}
+		for _, e := range events {
+			if e.Type == "session.download" {
+				_, id, _ := strings.Cut(string(e.Data), `"download_id":"`)
+				downloads[id[:36]] = true
+			}
+		}
+		return len(downloads)
+	}
+	browsertest.Eventually(t, 10*time.Second, "the feed to tell of both", func() bool { return told() == 2 })
+
 	// The next sidecar is told again of what is under way.
 	h.crash()
 	h = move(t, dir, site, options)
@@ -112,16 +125,8 @@ func TestWhatAPersonDownloadedIsNotToldToTheAgent(t *testing.T) {
 	if got := listed(ctx, t, s); got != "" {
 		t.Errorf("after a restart the agent is told of %s", got)
 	}
-	events, _ := h.feed.Since(0, 0)
-	downloads := map[string]bool{}
-	for _, e := range events {
-		if e.Type == "session.download" {
-			_, id, _ := strings.Cut(string(e.Data), `"download_id":"`)
-			downloads[id[:36]] = true
-		}
-	}
-	if len(downloads) != 2 {
-		t.Errorf("the feed tells of %d downloads, and two are the agent's", len(downloads))
+	if n := told(); n != 2 {
+		t.Errorf("the feed tells of %d downloads, and two are the agent's", n)
 	}
 }
 

@@ -22,13 +22,13 @@ func TestALostAnswerNeverMakesASecondSession(t *testing.T) {
 	t.Parallel()
 	s := cloud(t, &standin.Options{Shared: true, Plan: standin.Plan{Name: "SCALE", KeepAlive: true, MaxTimeout: 6 * time.Hour, Concurrent: 500, CreatesMinute: 1000}})
 	theirs := s.Foreign(nil)
-	p := provider(t, s, &browserbase.Options{AnswerWithin: 250 * time.Millisecond, Ledger: ledger(t, 0)})
+	p := provider(t, s, &browserbase.Options{AnswerWithin: time.Second, Ledger: ledger(t, 0)})
 	faults := map[string]standin.Fault{
 		"the line breaks after it is done":   {Lose: true},
 		"the answer breaks off":              {Garble: true},
 		"done, but answered with a 502":      {Break: 502},
-		"the answer takes too long":          {Delay: 350 * time.Millisecond},
-		"done when the line is long broken":  {Late: 300 * time.Millisecond},
+		"the answer takes too long":          {Delay: 1300 * time.Millisecond},
+		"done when the line is long broken":  {Late: 1200 * time.Millisecond},
 		"done twice":                         {Twice: true},
 		"done twice, and the answer is lost": {Twice: true, Lose: true},
 	}

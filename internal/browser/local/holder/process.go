@@ -225,7 +225,7 @@ func (p *process) cause() string {
 	select {
 	case <-p.exited:
 		return "the browser ended (" + p.state.String() + ")" + p.stderr.reason()
-	case <-time.After(time.Second):
+	case <-time.After(300 * time.Millisecond): // whoever waits for an answer waits for this
 		return "the browser closed its pipe"
 	}
 }
