@@ -20,8 +20,9 @@ const method = `Written by ` + "`make bench` and `make soak`" + `; do not edit. 
   parentheses is a ratio to the floor of its row, measured in the same run.
 - **Turn by turn**: in each round everybody does the same once, in an order of the round's own and with a rest between, so that a noisy moment hits all alike. The first round
   warms up and is not counted; a slow machine plays fewer rounds, but at least half. Medians; p95 where it is named. Of actions
-  the floor and tapin play two or three times in a round, peers that answer with the page every second round, those that are in no target every fourth; pictures are taken three times a round by all those of whom one is to be ahead of the other. Rows that
-  come near to a target get twice the rounds, and in them peers play twice as often; those that are far from every target half of them; those that the target table does not name a third of them. Sessions are started when the machine has come to rest, and end
+  the floor and tapin play two or three times in a round, peers that answer with the page every second round, those that are in no target every fourth; where two are so near to each
+  other that chance decides they play more often, pictures five times. Rows that come near to a target get twice the rounds; those that are far from every target half of them; those
+  that the target table does not name a third of them. Sessions are started when the machine has come to rest, and end
   together.
 - **At every moment alike**: a browser draws sixty times a second, and most of what is measured waits for that. So everybody's turns begin at moments that are spread evenly over the time
   between two pictures; by chance, two medians of the same thing lay up to a tenth apart.
