@@ -24,7 +24,10 @@ func TestAPersonSeesTapsAndSeesTheAnswer(t *testing.T) {
 		t.Errorf("the greeting is %v", hello)
 	}
 	p.shows("r")
-	if f := p.seen()[0]; f.width != 1280 || f.height != 720 || f.scale != 1 || f.flags&2 == 0 || f.number == 0 {
+	f := p.seen()[0]
+	first := f.flags&2 != 0
+	if f.width != 1280 || f.height != 720 || f.scale != 1 || f.number == 0 || first != (f.number == 1) { // which may have given way to the next
+		f.jpeg = nil
 		t.Errorf("the first picture says %+v", f)
 	}
 	s := p.state("a hand-off to do", func(s map[string]any) bool { return s["can_drive"] == true && s["page"] != nil })
