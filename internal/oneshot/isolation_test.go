@@ -170,7 +170,8 @@ func TestOneShotsLeaveNothingForEachOther(t *testing.T) {
 			defer w.pool.give(at)
 			found := w.marked(ctx, t, at)
 			for _, mark := range marks {
-				if found[mark] == "" {
+				// An icon that is there already is not asked for again: being late is its mark.
+				if found[mark] == "" || found[mark] == "late" && mark != "favicon" {
 					t.Errorf("the probe does not find its %s: %v", mark, found)
 				}
 			}
