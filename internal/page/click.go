@@ -277,29 +277,3 @@ func (w wanted) andDisabled() wanted {
 	w.Enabled = false
 	return w
 }
-
-// listenAt makes the documents listen, whoever is at a point: it names no
-// element that could be asked beforehand, and may lie in a frame.
-func (t *Tab) listenAt(ctx context.Context, got *found, l Locator, types []string) error {
-	if l.X == nil {
-		return nil
-	}
-	args := map[string][]string{"types": types}
-	return t.unlessDialog(ctx, func(ctx context.Context) error {
-		if err := t.call(ctx, got.frame, "watchAll", args, &got.watch); err != nil {
-			return err
-		}
-		for _, f := range t.frames.list() {
-			inner := found{frame: f}
-			if f.id == t.frames.main {
-				continue
-			}
-			if err := t.call(ctx, f, "watchAll", args, &inner.watch); err == nil {
-				got.inner = append(got.inner, inner)
-			} else if !errors.Is(err, errWorldGone) {
-				return err
-			}
-		}
-		return nil
-	})
-}

@@ -128,6 +128,18 @@ func (f *frames) get(id proto.FrameID) (frame, bool) {
 	return *known, true
 }
 
+// numbered is the frame that its parent knows by that number.
+func (f *frames) numbered(order int) (frame, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, known := range f.all {
+		if known.order == order {
+			return *known, true
+		}
+	}
+	return frame{}, false
+}
+
 // in is what is known of a frame in which that world is ours, or else nil. The
 // caller holds the lock.
 func (f *frames) in(of frame) *frame {

@@ -23,3 +23,12 @@ func KeptAddress(address string) string { return keptAddress(address) }
 
 // AddressHas is how a condition's pattern is held against an address.
 func AddressHas(address, pattern string) bool { return addressHas(address, pattern) }
+
+// PressAt finds a point as who acts does, and presses there at once.
+func (t *Tab) PressAt(ctx context.Context, x, y float64) error {
+	got, err := t.locate(ctx, Locator{X: &x, Y: &y}, toAct, 5*time.Second)
+	if err != nil {
+		return err
+	}
+	return t.play(ctx, ClickOptions{Button: "left", Count: 1}.mouse(got.point))
+}

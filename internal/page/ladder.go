@@ -109,6 +109,9 @@ func (t *Tab) rung(ctx context.Context, rung string, l Locator, o ClickOptions, 
 		if out.effect == Unknown && o.plain() && out.heard.Lost && out.heard.has("pointerdown", "mousedown") && t.restless(ctx, got, l) {
 			return t.complete(ctx, got, l)
 		}
+		if out.effect == None && l.X != nil && t.shifted(ctx, got) {
+			out.effect = Unknown
+		}
 		// A frame of another site that has just come is not yet known to those who
 		// pass the mouse on: what they lost can be sent again.
 		if out.effect != None || got.frame.id == t.frames.main || tries+1 >= again {

@@ -43,7 +43,8 @@ type found struct {
 	pay   *payVerdict // what clicking it would mean, if that was asked for
 	churn int         // how often it was drawn anew while we looked
 	field *field      // what it is as a field, if that was asked for
-	inner []found     // who listens in the frames, when only a point is known
+	under []frame     // the documents in frames that lie at the point, when only that is known
+	inner []found     // who listens in them
 }
 
 // wanted is what must hold before an element counts as found.
@@ -99,6 +100,7 @@ type sighting struct {
 	Watch int         `json:"watch"`
 	Tells bool        `json:"tells"`
 	Churn int         `json:"churn"`
+	Under *under      `json:"under"`
 	Point *Point      `json:"point"`
 	View  view        `json:"view"`
 	Want  *wanted     `json:"want"`
@@ -303,7 +305,15 @@ func (t *Tab) at(ctx context.Context, h *hunt) (found, error) {
 		return found{}, fault.New(fault.ElementNotFound, h.op, "%w", &obstacle{state: "outside",
 			text: fmt.Sprintf("%s is outside of the page's %.0f by %.0f pixels", h.locator, h.last.View.Width, h.last.View.Height)})
 	}
-	return found{frame: main, id: h.last.ID, point: p, info: h.last.Info}, nil
+	got := found{frame: main, id: h.last.ID, point: p, info: h.last.Info}
+	if h.last.Under == nil || !h.want.Hit {
+		return got, nil
+	}
+	var err error
+	if got.under, err = t.beneath(ctx, p); err != nil {
+		return found{}, err
+	}
+	return got, t.comeThrough(ctx, got)
 }
 
 // fault says why the element could not be used, as it was last seen.

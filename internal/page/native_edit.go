@@ -308,12 +308,17 @@ func (t *Tab) Selected(ctx context.Context) (secret.Text, error) {
 	defer cancel()
 	var text string
 	err := t.unlessDialog(ctx, func(ctx context.Context) error {
-		for _, f := range t.frames.list() { // the innermost one comes last
-			var got struct {
-				Here bool   `json:"here"`
-				Text string `json:"text"`
-			}
-			if t.call(ctx, f, "selected", nil, &got) == nil && got.Here {
+		type told struct {
+			Here bool   `json:"here"`
+			Text string `json:"text"`
+		}
+		all := t.frames.list()
+		answers := make([]told, len(all))
+		errs := t.askEach(ctx, all, func(ctx context.Context, i int) error {
+			return t.call(ctx, all[i], "selected", nil, &answers[i])
+		})
+		for i, got := range answers { // the innermost one comes last
+			if errs[i] == nil && got.Here {
 				text = got.Text
 			}
 		}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -89,6 +90,7 @@ func (g *Guarding) rules() payRules { return payRules{Patterns: g.Patterns, Fing
 type payVerdict struct {
 	Here  bool     `json:"here"`
 	Frame bool     `json:"frame"` // it is a frame's owner: the inside decides
+	Focus string   `json:"focus"` // where nothing is judged: "here", or "deeper", in a frame
 	Pays  bool     `json:"pays"`
 	Sure  bool     `json:"sure"`
 	Label string   `json:"label"`
@@ -161,7 +163,12 @@ func (t *Tab) pass(ctx context.Context, kind string, where []frame, ask payAsk) 
 		ask.Arm = &p.rules // there is no other document whose gate is to be closed
 	}
 	var verdict payVerdict
+	focus, hangs := "", false
 	for _, f := range where {
+		if len(where) > 1 && p.deaf[f.id] {
+			hangs = true
+			continue
+		}
 		var v payVerdict
 		if err := t.call(ctx, f, "payIntent", ask, &v); err != nil {
 			if errors.Is(err, errWorldGone) && len(where) > 1 {
@@ -175,6 +182,11 @@ func (t *Tab) pass(ctx context.Context, kind string, where []frame, ask payAsk) 
 		if v.Here || v.Frame {
 			break
 		}
+		focus = cmp.Or(v.Focus, focus) // parents come first
+	}
+	if hangs && !verdict.Here && focus == "deeper" {
+		// The frame takes in later what is done now, when its gate is open.
+		return nil, fault.New(fault.WaitTimeout, kind, "the frame that has the focus does not answer").WithHint("Nothing was pressed. Try again in a moment, or click elsewhere first.")
 	}
 	return p, p.enter(ctx, t, verdict)
 }

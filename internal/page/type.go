@@ -110,7 +110,7 @@ func (t *Tab) typingField(ctx context.Context, o TypeOptions) (field, error) {
 // fieldUnder clicks a point and types into what has the focus then: what is
 // there may be the inside of a frame.
 func (t *Tab) fieldUnder(ctx context.Context, l Locator, within time.Duration) (field, error) {
-	at, err := t.locate(ctx, l, wanted{}, within)
+	at, err := t.locate(ctx, l, toAct, within)
 	if err != nil {
 		return field{}, err
 	}
@@ -197,8 +197,10 @@ func (t *Tab) askFocus(ctx context.Context) (field, error) {
 	var wg sync.WaitGroup
 	for i, f := range all {
 		wg.Go(func() {
-			// A frame that goes away meanwhile has no focus either.
-			if t.call(ctx, f, "focusedField", nil, &answers[i]) != nil {
+			limited, cancel := t.patient(ctx, f)
+			defer cancel()
+			// A frame that goes away meanwhile, or hangs, has no focus either.
+			if t.call(limited, f, "focusedField", nil, &answers[i]) != nil {
 				answers[i] = told{}
 			}
 		})

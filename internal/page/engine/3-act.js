@@ -280,7 +280,20 @@
   tapin.at = ({ x, y }) => {
     const el = tapin.deepest(x, y)
     const view = { width: innerWidth, height: innerHeight }
-    return el ? { state: 'ok', id: tapin.keep(el), info: info(el), view } : { state: 'outside', view }
+    return el ? { state: 'ok', id: tapin.keep(el), info: info(el), under: under(el, x, y), view } : { state: 'outside', view }
+  }
+
+  // under is the same point in the document that the element holds there, if any.
+  const under = (el, x, y) => {
+    if (!el.contentWindow) return null
+    const r = el.getBoundingClientRect(), style = getComputedStyle(el)
+    const pad = side => parseFloat(style['padding' + side]) || 0
+    const p = {
+      x: (x - r.left) / (r.width / el.offsetWidth || 1) - el.clientLeft - pad('Left'),
+      y: (y - r.top) / (r.height / el.offsetHeight || 1) - el.clientTop - pad('Top'),
+    }
+    const there = p.x >= 0 && p.y >= 0 && p.x < el.clientWidth - pad('Left') - pad('Right') && p.y < el.clientHeight - pad('Top') - pad('Bottom')
+    return there ? { ...p, frame: tapin.heldBy(el) } : null
   }
 
   // gone waits until nothing that matches can be seen.

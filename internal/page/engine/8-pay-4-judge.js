@@ -142,9 +142,9 @@
   }
 
   const focused = () => {
-    let el = document.activeElement
+    let el = document.hasFocus() ? document.activeElement : null
     while (el && tapin.shadow(el)?.activeElement) el = tapin.shadow(el).activeElement
-    return el && el !== document.body && !['iframe', 'frame'].includes(el.localName) ? el : null
+    return el
   }
 
   const byKey = (el, key, o) => {
@@ -157,9 +157,11 @@
   // document has what is meant. What the last deed led to, and was stopped, is told with it.
   tapin.payIntent = o => {
     if (o.key) {
+      const el = focused()
+      if (['iframe', 'frame', 'object', 'embed'].includes(el?.localName)) return { here: false, focus: 'deeper' }
       // Other keys work nothing by themselves; what they do to a button is heard at the gate.
-      const el = ['Enter', ' '].includes(o.key) && document.hasFocus() ? focused() : null
-      return el ? { here: true, late: tapin.payLate(), ...byKey(el, o.key, o) } : { here: false }
+      const works = el && el !== document.body && ['Enter', ' '].includes(o.key)
+      return works ? { here: true, late: tapin.payLate(), ...byKey(el, o.key, o) } : { here: false, focus: document.hasFocus() ? 'here' : '' }
     }
     const el = tapin.kept(o.id)
     if (!el?.isConnected) return { here: false }
