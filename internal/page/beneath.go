@@ -117,23 +117,13 @@ func (t *Tab) comeThrough(ctx context.Context, got found) error {
 // stops moves the mouse to a point and tells whether it is heard of, but not in
 // the innermost document there.
 func (t *Tab) stops(ctx context.Context, at found) (bool, error) {
-	const move = "mousemove"
 	got := found{frame: at.frame, under: at.under}
-	if err := t.listenAll(ctx, &got, []string{move}); err != nil {
+	if err := t.listenAll(ctx, &got, []string{"mousemove"}); err != nil {
 		return false, err
 	}
 	if err := t.play(ctx, []input.DispatchMouseEventParams{{Type: input.DispatchMouseEventTypeMouseMoved, X: at.point.X, Y: at.point.Y}}); err != nil {
 		return false, err
 	}
-	var arrived, outside bool
-	for _, who := range append(got.inner, found{frame: got.frame, watch: got.watch}) {
-		h, err := t.received(ctx, who, nil, 0)
-		if err != nil {
-			return false, err
-		}
-		innermost := who.frame.id == at.under[len(at.under)-1].id
-		arrived = arrived || innermost && h.has(move)
-		outside = outside || !innermost && h.Any
-	}
-	return outside && !arrived, nil
+	h, err := t.received(ctx, got, nil, 0)
+	return h.Any && h.from != at.under[len(at.under)-1].id, err
 }

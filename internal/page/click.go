@@ -3,8 +3,10 @@ package page
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
 
 	"tapin/internal/cdp"
@@ -47,6 +49,16 @@ type heard struct {
 	Leaves bool           `json:"leaves"` // the document is on its way elsewhere
 	Gate   *gateReport    `json:"gate"`   // what it says when it was opened as well
 	Title  string         `json:"title"`  // of the document, by now
+
+	from proto.FrameID // the document that says so
+}
+
+// patience is for how long those are waited for who are asked after that.
+func (h heard) patience() time.Duration {
+	if h.Any {
+		return -time.Millisecond
+	}
+	return 0
 }
 
 func (h heard) has(types ...string) bool {
@@ -59,10 +71,22 @@ func (h heard) has(types ...string) bool {
 }
 
 // received asks the element's document who heard it, and ends the listening.
-// At a point it is whichever document lies there.
+// At a point it is whichever document lies there, and the innermost is asked first.
 func (t *Tab) received(ctx context.Context, got found, gate *passage, patience time.Duration) (heard, error) {
 	if got.watch == 0 {
 		return heard{}, nil
+	}
+	var inside heard
+	var lost error
+	for _, inner := range slices.Backward(got.inner) {
+		in, err := t.received(ctx, inner, nil, patience)
+		if in.Any && !inside.Any {
+			inside = in
+		}
+		if lost == nil {
+			lost = err
+		}
+		patience = inside.patience()
 	}
 	args := struct {
 		Watch    int   `json:"watch"`
@@ -71,18 +95,16 @@ func (t *Tab) received(ctx context.Context, got found, gate *passage, patience t
 	}{got.watch, patience.Milliseconds(), gate.opens(got.frame)}
 	var h heard
 	err := t.call(ctx, got.frame, "received", args, &h)
+	h.from = got.frame.id
 	gate.opened(h.Gate)
-	if err == nil && h.Gone {
+	switch {
+	case err == nil && h.Gone:
 		err = errWorldGone
+	case err == nil:
+		err = lost
 	}
-	for _, inner := range got.inner {
-		if err != nil {
-			break
-		}
-		var in heard
-		if in, err = t.received(ctx, inner, nil, 0); in.Any {
-			h = in
-		}
+	if inside.Any {
+		h = inside
 	}
 	return h, err
 }

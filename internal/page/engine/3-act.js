@@ -409,13 +409,13 @@
   // watchAll listens for the same, whoever receives it.
   tapin.watchAll = ({ types }) => watch({}, null, types)
 
-  // received says who heard it. With open the gate is opened as well, where this is the only document.
+  // received says who heard it; patience below zero waits for nobody. With open the gate is opened as well, where this is the only document.
   tapin.received = async ({ watch: id, patience, open }) => {
     const opened = open ? tapin.payRelease : null
     const w = watches.get(id)
     if (!w) return { gone: true, gate: opened?.() }
-    if (silent(w)) {
-      const until = performance.now() + (patience ?? 0)
+    if (silent(w) && patience >= 0) {
+      const until = performance.now() + patience
       do await frame()
       while (silent(w) && !arrived(w) && performance.now() < until)
     }
