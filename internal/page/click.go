@@ -3,7 +3,6 @@ package page
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
@@ -51,6 +50,7 @@ type heard struct {
 	Title  string         `json:"title"`  // of the document, by now
 
 	from proto.FrameID // the document that says so
+	deaf bool          // somebody else did not say whether he heard it
 }
 
 // patience is for how long those are waited for who are asked after that.
@@ -70,24 +70,8 @@ func (h heard) has(types ...string) bool {
 	return false
 }
 
-// received asks the element's document who heard it, and ends the listening.
-// At a point it is whichever document lies there, and the innermost is asked first.
-func (t *Tab) received(ctx context.Context, got found, gate *passage, patience time.Duration) (heard, error) {
-	if got.watch == 0 {
-		return heard{}, nil
-	}
-	var inside heard
-	var lost error
-	for _, inner := range slices.Backward(got.inner) {
-		in, err := t.received(ctx, inner, nil, patience)
-		if in.Any && !inside.Any {
-			inside = in
-		}
-		if lost == nil {
-			lost = err
-		}
-		patience = inside.patience()
-	}
+// ears asks one document who heard it, and ends its listening.
+func (t *Tab) ears(ctx context.Context, got found, gate *passage, patience time.Duration) (heard, error) {
 	args := struct {
 		Watch    int   `json:"watch"`
 		Patience int64 `json:"patience"`
@@ -97,14 +81,8 @@ func (t *Tab) received(ctx context.Context, got found, gate *passage, patience t
 	err := t.call(ctx, got.frame, "received", args, &h)
 	h.from = got.frame.id
 	gate.opened(h.Gate)
-	switch {
-	case err == nil && h.Gone:
+	if err == nil && h.Gone {
 		err = errWorldGone
-	case err == nil:
-		err = lost
-	}
-	if inside.Any {
-		h = inside
 	}
 	return h, err
 }
@@ -185,7 +163,7 @@ func (t *Tab) observe(ctx context.Context, got found, gate *passage, by means) (
 		return outcome{}, err
 	case h.has(by.done...), len(t.tabs.List()) > tabs:
 		return outcome{effect: Confirmed, heard: h}, nil
-	case !h.Any:
+	case !h.Any && !h.deaf:
 		return outcome{effect: None, heard: h}, nil
 	}
 	return outcome{effect: Unknown, heard: h}, nil
@@ -285,9 +263,10 @@ func (t *Tab) Hover(ctx context.Context, l Locator, timeout time.Duration) (Clic
 	if err := t.listenAt(ctx, &got, l, []string{"mousemove", "pointermove", "mouseover"}); err != nil {
 		return Clicked{}, err
 	}
-	out, err := t.observe(ctx, got, nil, means{done: []string{"mousemove", "pointermove", "mouseover"}, act: func(ctx context.Context) error {
+	point := t.arriving(got, func(ctx context.Context) error {
 		return t.play(ctx, []input.DispatchMouseEventParams{{Type: input.DispatchMouseEventTypeMouseMoved, X: got.point.X, Y: got.point.Y}})
-	}})
+	})
+	out, err := t.observe(ctx, got, nil, means{done: []string{"mousemove", "pointermove", "mouseover"}, act: point})
 	if err != nil {
 		return Clicked{}, err
 	}

@@ -44,6 +44,9 @@ func (t *Tab) Drag(ctx context.Context, from, to Locator, timeout time.Duration)
 	if err != nil {
 		return Clicked{}, err
 	}
+	if err := gate.reaches(ctx, t, got.point); err != nil {
+		return Clicked{}, err
+	}
 	out, err := t.observe(ctx, found{frame: got.frame}, nil, means{act: func(ctx context.Context) error {
 		result.Effect, err = t.drag(ctx, got, to)
 		return err
@@ -83,10 +86,13 @@ func (t *Tab) drag(ctx context.Context, got found, to Locator) (effect string, e
 		_ = t.session.Send(context.WithoutCancel(ctx), input.SetInterceptDrags.Method, input.SetInterceptDragsParams{Enabled: false})
 	}()
 	at := got.point
-	if err := t.play(ctx, []input.DispatchMouseEventParams{
-		{Type: input.DispatchMouseEventTypeMouseMoved, X: at.X, Y: at.Y},
-		{Type: input.DispatchMouseEventTypeMousePressed, X: at.X, Y: at.Y, Button: input.MouseButtonLeft, Buttons: 1, ClickCount: 1},
-	}); err != nil {
+	press := t.arriving(got, func(ctx context.Context) error {
+		return t.play(ctx, []input.DispatchMouseEventParams{
+			{Type: input.DispatchMouseEventTypeMouseMoved, X: at.X, Y: at.Y},
+			{Type: input.DispatchMouseEventTypeMousePressed, X: at.X, Y: at.Y, Button: input.MouseButtonLeft, Buttons: 1, ClickCount: 1},
+		})
+	})
+	if err := press(ctx); err != nil {
 		return "", err
 	}
 	pressed := true

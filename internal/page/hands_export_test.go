@@ -30,5 +30,8 @@ func (t *Tab) PressAt(ctx context.Context, x, y float64) error {
 	if err != nil {
 		return err
 	}
+	if err := t.comeThrough(ctx, got.point); err != nil {
+		return err
+	}
 	return t.play(ctx, ClickOptions{Button: "left", Count: 1}.mouse(got.point))
 }

@@ -109,9 +109,6 @@ func (t *Tab) rung(ctx context.Context, rung string, l Locator, o ClickOptions, 
 		if out.effect == Unknown && o.plain() && out.heard.Lost && out.heard.has("pointerdown", "mousedown") && t.restless(ctx, got, l) {
 			return t.complete(ctx, got, l)
 		}
-		if out.effect == None && l.X != nil && t.shifted(ctx, got) {
-			out.effect = Unknown
-		}
 		// A frame of another site that has just come is not yet known to those who
 		// pass the mouse on: what they lost can be sent again.
 		if out.effect != None || got.frame.id == t.frames.main || tries+1 >= again {
@@ -126,6 +123,12 @@ func (t *Tab) through(ctx context.Context, got found, by means) (*passage, outco
 	gate, err := t.passFound(ctx, "click", got)
 	if err != nil {
 		return nil, outcome{}, err
+	}
+	if err := gate.reaches(ctx, t, got.point); err != nil {
+		return nil, outcome{}, err
+	}
+	if gate.pays() && got.frame.session != t.session {
+		by.act = t.arriving(found{under: []frame{got.frame}, point: got.point}, by.act) // there is one try
 	}
 	by.act = gate.sending(by.act)
 	out, err := t.observe(ctx, got, gate, by)
@@ -204,7 +207,7 @@ func (t *Tab) means(rung string, got found, o ClickOptions) means {
 	case byTouch:
 		return means{done: []string{"click", "touchstart"}, act: func(ctx context.Context) error { return t.tap(ctx, got.point) }}
 	}
-	return means{done: o.done(), act: func(ctx context.Context) error { return t.play(ctx, o.mouse(got.point)) }}
+	return means{done: o.done(), act: t.arriving(got, func(ctx context.Context) error { return t.play(ctx, o.mouse(got.point)) })}
 }
 
 // key is the one that works such an element.

@@ -44,7 +44,8 @@ type found struct {
 	churn int         // how often it was drawn anew while we looked
 	field *field      // what it is as a field, if that was asked for
 	under []frame     // the documents in frames that lie at the point, when only that is known
-	inner []found     // who listens in them
+	inner []found     // who listens in frames, the innermost last
+	deaf  bool        // a frame did not answer when it was to listen
 }
 
 // wanted is what must hold before an element counts as found.
@@ -306,14 +307,11 @@ func (t *Tab) at(ctx context.Context, h *hunt) (found, error) {
 			text: fmt.Sprintf("%s is outside of the page's %.0f by %.0f pixels", h.locator, h.last.View.Width, h.last.View.Height)})
 	}
 	got := found{frame: main, id: h.last.ID, point: p, info: h.last.Info}
-	if h.last.Under == nil || !h.want.Hit {
-		return got, nil
-	}
 	var err error
-	if got.under, err = t.beneath(ctx, p); err != nil {
-		return found{}, err
+	if h.last.Under != nil && h.want.Hit {
+		got.under, err = t.beneath(ctx, p)
 	}
-	return got, t.comeThrough(ctx, got)
+	return got, err
 }
 
 // fault says why the element could not be used, as it was last seen.

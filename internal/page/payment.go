@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -139,6 +140,7 @@ type passage struct {
 	kind  string
 	rules payRules
 	deaf  map[proto.FrameID]bool // documents that did not answer
+	hangs bool                   // one of them may do so later
 	armed []frame
 	told  *gateReport // of the one that is armed, and was opened with another question
 	at    frame       // what was judged is in this document; zero where nothing was
@@ -163,10 +165,9 @@ func (t *Tab) pass(ctx context.Context, kind string, where []frame, ask payAsk) 
 		ask.Arm = &p.rules // there is no other document whose gate is to be closed
 	}
 	var verdict payVerdict
-	focus, hangs := "", false
+	focus := ""
 	for _, f := range where {
 		if len(where) > 1 && p.deaf[f.id] {
-			hangs = true
 			continue
 		}
 		var v payVerdict
@@ -184,9 +185,9 @@ func (t *Tab) pass(ctx context.Context, kind string, where []frame, ask payAsk) 
 		}
 		focus = cmp.Or(v.Focus, focus) // parents come first
 	}
-	if hangs && !verdict.Here && focus == "deeper" {
+	if p.hangs && !verdict.Here && focus == "deeper" {
 		// The frame takes in later what is done now, when its gate is open.
-		return nil, fault.New(fault.WaitTimeout, kind, "the frame that has the focus does not answer").WithHint("Nothing was pressed. Try again in a moment, or click elsewhere first.")
+		return nil, hangingFrame(kind)
 	}
 	return p, p.enter(ctx, t, verdict)
 }
@@ -288,12 +289,34 @@ func (p *passage) look(ctx context.Context, t *Tab, where []frame) {
 			defer mu.Unlock()
 			if err != nil { // it goes away, or hangs, and shows nothing
 				p.deaf[f.id] = f.id != t.frames.main
+				p.hangs = p.hangs || errors.Is(err, context.DeadlineExceeded)
 				return
 			}
 			p.rules.Card, p.rules.Sum = p.rules.Card || e.Card, p.rules.Sum || e.Sum
 		})
 	}
 	wg.Wait()
+}
+
+// reaches refuses what would go into a frame that hangs: its gate is open, and it
+// takes in later what is done now.
+func (p *passage) reaches(ctx context.Context, t *Tab, at Point) error {
+	if p == nil || !p.hangs {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, frameWithin)
+	defer cancel()
+	there, err := t.beneath(limited, at)
+	if err == nil && !slices.ContainsFunc(there, func(f frame) bool { return p.deaf[f.id] }) {
+		return nil
+	}
+	p.disarm(ctx, t)
+	p.settle(ctx, None)
+	return hangingFrame(p.kind)
+}
+
+func hangingFrame(op string) error {
+	return fault.New(fault.WaitTimeout, op, "the frame that this would go into does not answer").WithHint("Nothing was done. Try again in a moment, or act on another part of the page.")
 }
 
 // permit asks the guard about what pays.

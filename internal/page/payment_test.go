@@ -47,6 +47,8 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 		"/":       tellsPaid + `<body style="margin:0"><p>Amount due: $12.00</p><button id=p style="position:absolute;left:50px;top:100px;width:200px;height:50px" onclick="pay()">Pay now</button>`,
 		"/inner":  tellsPaid + `<body style="margin:0"><button id=p style="width:200px;height:50px" onclick="pay(); parent.postMessage('paid', '*')">Pay now</button>`,
 		"/frame":  tellsPaid + `<body style="margin:0"><p>Amount due: $12.00</p><iframe style="position:absolute;left:50px;top:100px;border:0" width=250 height=80 src="OTHER/inner"></iframe><script>onmessage = pay</script>`,
+		"/comes":  tellsPaid + `<body style="margin:0"><p>Amount due: $12.00</p><iframe style="position:absolute;left:50px;top:100px;border:0" width=250 height=80 src="OTHER/moves"></iframe><script>onmessage = pay</script>`,
+		"/moves":  tellsPaid + `<body style="margin:0"><form id=form onsubmit="pay(); parent.postMessage('paid', '*'); return false"><button style="width:200px;height:50px">Pay now</button></form><script>onmousemove = () => { onmousemove = null; form.requestSubmit() }</script>`,
 		"/form":   tellsPaid + `<p>Total: $12.00</p><form onsubmit="pay(); return false"><input id=f autocomplete=cc-csc><button id=p>Pay</button></form>`,
 		"/late":   tellsPaid + `<p>Total: $12.00</p><form id=form onsubmit="pay(); return false"><button id=b>Pay $12.00</button></form><a id=p onclick="form.requestSubmit()" href="#x">Details</a>`,
 		"/short":  tellsPaid + `<p>Total: $12.00</p><input id=f><button id=p onclick="pay()">Pay now</button><script>onkeydown = e => { if (e.key === 'F8') p.click() }</script>`,
@@ -82,6 +84,7 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 		"a text":                                       {"/", click(page.Locator{Text: "Pay now"})},
 		"a point":                                      {"/", click(at)},
 		"a point in a frame of elsewhere":              {"/frame", click(at)},
+		"a frame that pays when the mouse comes":       {"/comes", click(at)},
 		"an element in such a frame":                   {"/frame", click(css("#p"))},
 		"a script's click":                             {"/", rung("S4_JS_INJECT")},
 		"the keyboard":                                 {"/", rung("S5_KEYBOARD")},
@@ -99,7 +102,6 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 		"words of the owner's own":                     {"/owners", click(css("#p"))},
 	} {
 		d.open(ctx, t, c.path)
-		d.reachable(ctx, t, c.path)
 		var a asked
 		err := c.do(a.guard(ctx))
 		if !errors.Is(err, fault.ApprovalRequired) || len(a.intents) != 1 || len(a.effects) != 0 {
@@ -108,7 +110,6 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 		d.says(ctx, t, "String(paid)", "0")
 		// With a yes it happens once, and the guard hears of it.
 		d.open(ctx, t, c.path)
-		d.reachable(ctx, t, c.path)
 		a = asked{allow: true}
 		if err := c.do(a.guard(ctx)); err != nil || len(a.intents) != 1 || len(a.effects) != 1 || a.effects[0] == page.None {
 			t.Errorf("%s, permitted: %v, asked %d times, %v", name, err, len(a.intents), a.effects)
@@ -120,19 +121,6 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 			t.Errorf("%s, by a person: %v", name, err)
 		}
 	}
-}
-
-// reachable waits until the mouse gets through to a frame of another site: one
-// that has just come is not known yet to those who pass it on.
-func (d desk) reachable(ctx context.Context, t *testing.T, path string) {
-	t.Helper()
-	if path != "/frame" {
-		return
-	}
-	browsertest.Eventually(t, 10*time.Second, "the mouse in the frame", func() bool {
-		pointed, err := d.tab.Hover(ctx, css("#p"), time.Second)
-		return err == nil && pointed.Effect == page.Confirmed
-	})
 }
 
 func TestAPermissionIsOneTry(t *testing.T) {

@@ -27,8 +27,8 @@ func TestAPressReachesAFrameThatHasJustCome(t *testing.T) {
 	}
 }
 
-// What hears of nothing where another frame has come in between proves nothing.
-func TestAPressThatAnotherFrameTakesIsNotRepeated(t *testing.T) {
+// Who is at the point when the press comes need not be who was there before.
+func TestAPressThatAnotherFrameTakes(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)
 	d := sitAt(ctx, t, map[string]string{
@@ -38,7 +38,7 @@ func TestAPressThatAnotherFrameTakesIsNotRepeated(t *testing.T) {
 	d.open(ctx, t, "/")
 	x, y := 100.0, 60.0
 	got, err := d.tab.Click(ctx, page.Locator{X: &x, Y: &y}, page.ClickOptions{})
-	if err != nil || got.Effect != page.Unknown {
+	if err != nil || got.Effect != page.Confirmed {
 		t.Errorf("the click was %+v, %v", got, err)
 	}
 	browsertest.Eventually(t, 5*time.Second, "the press in the frame", func() bool { return d.title(ctx, t) != "0" })

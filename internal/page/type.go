@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -114,7 +115,8 @@ func (t *Tab) fieldUnder(ctx context.Context, l Locator, within time.Duration) (
 	if err != nil {
 		return field{}, err
 	}
-	if err := t.touch(ctx, at.point); err != nil {
+	press := t.arriving(at, func(ctx context.Context) error { return t.touch(ctx, at.point) })
+	if err := press(ctx); err != nil {
 		return field{}, err
 	}
 	return t.focusedField(ctx)
@@ -194,14 +196,17 @@ func (t *Tab) askFocus(ctx context.Context) (field, error) {
 	}
 	all := t.frames.list()
 	answers := make([]told, len(all))
+	var hangs atomic.Bool
 	var wg sync.WaitGroup
 	for i, f := range all {
 		wg.Go(func() {
 			limited, cancel := t.patient(ctx, f)
 			defer cancel()
-			// A frame that goes away meanwhile, or hangs, has no focus either.
-			if t.call(limited, f, "focusedField", nil, &answers[i]) != nil {
-				answers[i] = told{}
+			if err := t.call(limited, f, "focusedField", nil, &answers[i]); err != nil {
+				answers[i] = told{} // a frame that goes away meanwhile has no focus either
+				if errors.Is(err, context.DeadlineExceeded) {
+					hangs.Store(true)
+				}
 			}
 		})
 	}
@@ -215,6 +220,9 @@ func (t *Tab) askFocus(ctx context.Context) (field, error) {
 			a.Field.frame = all[i]
 			return *a.Field, nil
 		}
+	}
+	if hangs.Load() {
+		return field{}, fault.New(fault.WaitTimeout, "", "no document that answers has a field with the focus, and one does not answer").WithHint("Nothing was typed. Try again in a moment, or say which field is meant.")
 	}
 	return field{}, fault.New(fault.NoFocusedField, "", "no editable field has the focus")
 }

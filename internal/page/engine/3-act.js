@@ -285,7 +285,7 @@
 
   // under is the same point in the document that the element holds there, if any.
   const under = (el, x, y) => {
-    if (!el.contentWindow) return null
+    if (!['iframe', 'frame', 'object', 'embed'].includes(el.localName)) return null
     const r = el.getBoundingClientRect(), style = getComputedStyle(el)
     const pad = side => parseFloat(style['padding' + side]) || 0
     const p = {
