@@ -65,6 +65,9 @@ func (t *Tab) Extract(ctx context.Context, o ExtractOptions) (Extract, error) {
 			}
 			out, err = x.run(ctx)
 		}
+		if x.hangs && errors.Is(err, fault.EmptyExtraction) {
+			return fault.New(fault.WaitTimeout, extractOp, "nothing was found, and a frame of the page does not answer").WithHint("Try again in a moment.")
+		}
 		if err != nil {
 			return err
 		}
@@ -104,6 +107,7 @@ type extraction struct {
 	most   int
 	frames []frame
 	opaque bool // there may be more in it than the engine can see
+	hangs  bool // a frame did not answer: there may be more in that
 	here   here // where the page is
 }
 
@@ -141,7 +145,7 @@ const (
 
 // run looks in the page first, then in its frames.
 func (x *extraction) run(ctx context.Context) (Extract, error) {
-	x.opaque = false
+	x.opaque, x.hangs = false, false
 	main, ok := x.tab.frames.get(x.tab.frames.main)
 	if !ok {
 		return Extract{}, errWorldGone
@@ -181,7 +185,9 @@ func (x *extraction) run(ctx context.Context) (Extract, error) {
 func (x *extraction) askFrame(ctx context.Context, f frame, steps []*selection) (finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, frameWithin)
 	defer cancel()
-	return x.ask(ctx, f, steps)
+	got, err := x.ask(ctx, f, steps)
+	x.hangs = x.hangs || errors.Is(err, context.DeadlineExceeded)
+	return got, err
 }
 
 // ask has the engine follow the steps in one document, and where they lead into
@@ -298,7 +304,7 @@ func (x *extraction) made(ctx context.Context, f finding) (Extract, error) {
 	if err != nil {
 		return Extract{}, err
 	}
-	x.opaque = x.opaque || r.opaque
+	x.opaque, x.hangs = x.opaque || r.opaque, x.hangs || r.hangs
 	if x.in.kind != KindText {
 		if text, err = markdown(ctx, text, f.Title); err != nil {
 			return Extract{}, err

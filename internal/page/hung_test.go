@@ -75,3 +75,24 @@ func TestAFrameThatHangs(t *testing.T) {
 	})
 	d.says(ctx, t, "text.value", "4")
 }
+
+// What is not found while a frame hangs may be in that.
+func TestNothingIsFoundWhereAFrameHangs(t *testing.T) {
+	t.Parallel()
+	ctx := browsertest.Context(t)
+	d := sitAt(ctx, t, map[string]string{
+		"/":      `<title>t</title><iframe src="OTHER/hangs"></iframe>`,
+		"/hangs": `<body><p class=price>12</p><script>onmessage = () => { const ask = new XMLHttpRequest(); ask.open('GET', '/never', false); ask.send() }</script>`,
+	})
+	for _, what := range []string{"text", "css: .price"} {
+		d.open(ctx, t, "/")
+		if got, err := d.tab.Extract(ctx, page.ExtractOptions{Instruction: what}); err != nil || got.Content != "12" {
+			t.Errorf("%s gave %+v, %v", what, got, err)
+		}
+		d.eval(ctx, t, d.tab, `(frames[0].postMessage('hang', '*'), 0)`)
+		time.Sleep(300 * time.Millisecond)
+		if got, err := d.tab.Extract(ctx, page.ExtractOptions{Instruction: what}); !errors.Is(err, fault.WaitTimeout) {
+			t.Errorf("%s where a frame hangs gave %+v, %v", what, got, err)
+		}
+	}
+}

@@ -56,6 +56,7 @@ type reader struct {
 	frames []frame
 	markup bool // as HTML, instead of text
 	opaque bool // there may be more in it than the engine can see
+	hangs  bool // a frame did not answer
 }
 
 func (r *reader) read(ctx context.Context, f frame) (string, bool, error) {
@@ -109,6 +110,7 @@ func (r *reader) inside(ctx context.Context, parent frame, number int) (string, 
 			ctx, cancel := context.WithTimeout(ctx, frameWithin)
 			defer cancel()
 			text, over, err := r.read(ctx, f)
+			r.hangs = r.hangs || errors.Is(err, context.DeadlineExceeded)
 			return text, over || err != nil
 		}
 	}
