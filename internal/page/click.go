@@ -125,6 +125,9 @@ func (t *Tab) do(ctx context.Context, got found, gate *passage, by means) (h hea
 		}
 		return err
 	})
+	if err == nil && h.from == t.frames.main && !h.Leaves {
+		t.tabs.entitle(t, h.Title) // what the browser was asked beside may be of before
+	}
 	if errors.Is(err, errWorldGone) && got.tells {
 		select {
 		case h = <-told: // while it was being asked
