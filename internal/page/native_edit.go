@@ -335,10 +335,8 @@ func (t *Tab) byNative(id string) (frame, int, error) {
 	if err != nil || err2 != nil {
 		return frame{}, 0, fault.New(fault.InvalidRequest, "", "that is no field")
 	}
-	for _, f := range t.frames.list() {
-		if f.order == number {
-			return f, el, nil
-		}
+	if f, ok := t.frames.numbered(number); ok {
+		return f, el, nil
 	}
 	return frame{}, 0, goneField()
 }

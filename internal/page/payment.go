@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -296,27 +295,6 @@ func (p *passage) look(ctx context.Context, t *Tab, where []frame) {
 		})
 	}
 	wg.Wait()
-}
-
-// reaches refuses what would go into a frame that hangs: its gate is open, and it
-// takes in later what is done now.
-func (p *passage) reaches(ctx context.Context, t *Tab, at Point) error {
-	if p == nil || !p.hangs {
-		return nil
-	}
-	limited, cancel := context.WithTimeout(ctx, frameWithin)
-	defer cancel()
-	there, err := t.beneath(limited, at)
-	if err == nil && !slices.ContainsFunc(there, func(f frame) bool { return p.deaf[f.id] }) {
-		return nil
-	}
-	p.disarm(ctx, t)
-	p.settle(ctx, None)
-	return hangingFrame(p.kind)
-}
-
-func hangingFrame(op string) error {
-	return fault.New(fault.WaitTimeout, op, "the frame that this would go into does not answer").WithHint("Nothing was done. Try again in a moment, or act on another part of the page.")
 }
 
 // permit asks the guard about what pays.

@@ -181,23 +181,21 @@ func (t *Tab) byRef(ctx context.Context, ref string) (frame, int, error) {
 	if no == 1 && t.refs.others(n, t.life.now().loader) {
 		return frame{}, 0, gone
 	}
-	for _, f := range t.frames.list() {
-		if f.order != no {
-			continue
-		}
-		var id int
-		err := t.call(ctx, f, "refKept", map[string]int{"frame": no, "n": n}, &id)
-		switch {
-		case errors.Is(err, errWorldGone):
-			return frame{}, 0, gone
-		case err != nil:
-			return frame{}, 0, err
-		case id == 0:
-			return frame{}, 0, gone
-		}
-		return f, id, nil
+	f, ok := t.frames.numbered(no)
+	if !ok {
+		return frame{}, 0, gone
 	}
-	return frame{}, 0, gone
+	var id int
+	err := t.call(ctx, f, "refKept", map[string]int{"frame": no, "n": n}, &id)
+	switch {
+	case errors.Is(err, errWorldGone):
+		return frame{}, 0, gone
+	case err != nil:
+		return frame{}, 0, err
+	case id == 0:
+		return frame{}, 0, gone
+	}
+	return f, id, nil
 }
 
 // seatFrames makes every document know which of its elements holds which frame,
