@@ -29,6 +29,11 @@ const (
 	DaemonGaveUp = "daemon.gave_up" // the sidecar could not be kept running
 	WakeFailed   = "wake.failed"    // a stopped agent could not be woken
 	WakeMissed   = "wake.missed"    // hand-offs may have ended that nobody was woken for
+	RoomFailed   = "room.failed"    // a background room failed and is started again
+	RoomGivenUp  = "room.given_up"  // it failed too often; everything else goes on
+	RoomBack     = "room.back"      // it works again
+	FileSetAside = "file.set_aside" // a file that could not be used was put aside and made anew
+	FileUnread   = "file.unread"    // a file that holds the truth cannot be read, and is kept as it is
 	TunnelFailed = "tunnel.failed"  // phones may not reach this machine until somebody mends it
 )
 

@@ -43,6 +43,7 @@ const (
 	Busy                  Code = "BUSY"
 	Disabled              Code = "DISABLED"
 	StorageFull           Code = "STORAGE_FULL"
+	Unreadable            Code = "UNREADABLE"
 	Internal              Code = "INTERNAL"
 )
 
@@ -103,6 +104,7 @@ var table = []entry{
 	{Busy, 503, ExitRetry, "tapin has its hands full.", "Try again in a moment."},
 	{Disabled, 403, ExitRefused, "That is switched off here.", "The owner can switch it on in config.yaml."},
 	{StorageFull, 507, ExitFailure, "The disk is full; nothing was changed.", "Free some space on the disk of tapin's home."},
+	{Unreadable, 503, ExitFailure, "A file in tapin's home cannot be read; it was left as it is.", "Run tapin doctor --fix: it says what can be done. Everything else works."},
 	{Internal, 500, ExitFailure, "Something went wrong inside tapin.", "See the log (tapin doctor names it) for what happened."},
 }
 
