@@ -2,6 +2,7 @@ package insight
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -21,7 +22,8 @@ const (
 	otherSites = "(others)"
 )
 
-// book is the file: how far records were counted, and what they came to.
+// book is the file: how far records were counted, and what they came to. What it
+// holds is usable as it comes out of a file: a map that is not in there is nil.
 type book struct {
 	Version  int `json:"version"`
 	Handoffs struct {
@@ -38,7 +40,7 @@ type book struct {
 
 // day is what came of everything that was asked for on it.
 type day struct {
-	Cells     []*cell        `json:"cells,omitempty"`
+	Cells     []cell         `json:"cells,omitempty"`
 	Takeovers int            `json:"takeovers,omitempty"`
 	Payments  map[string]int `json:"payments,omitempty"` // by what became of them
 	Paid      map[string]sum `json:"paid,omitempty"`     // by currency
@@ -74,16 +76,40 @@ const (
 func readBook(home *store.Home, log *slog.Logger) book {
 	var b book
 	err := home.ReadJSON(file, &b)
-	if err == nil && b.Version == bookVersion && b.Days != nil {
+	if err == nil {
+		err = b.check()
+	}
+	if err == nil {
 		return b
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		log.Warn("the figures cannot be used and are counted anew", "error", err)
 	}
-	return book{Version: bookVersion, Days: map[string]*day{}}
+	return book{Version: bookVersion}
+}
+
+// check refuses what this program cannot have written.
+func (b *book) check() error {
+	if b.Version != bookVersion {
+		return fmt.Errorf("%s: it has version %d, not %d", file, b.Version, bookVersion)
+	}
+	for name, d := range b.Days {
+		if _, err := time.Parse(time.DateOnly, name); err != nil || d == nil {
+			return fmt.Errorf("%s: it has a day that is none", file)
+		}
+		for _, c := range d.Cells {
+			if c.Site == "" || c.Reason == "" || len(c.Ends) == 0 {
+				return fmt.Errorf("%s: it counts what is nothing", file)
+			}
+		}
+	}
+	return nil
 }
 
 func (b *book) day(at time.Time) *day {
+	if b.Days == nil {
+		b.Days = map[string]*day{}
+	}
 	name := at.UTC().Format(time.DateOnly)
 	if b.Days[name] == nil {
 		b.Days[name] = &day{}
@@ -111,6 +137,9 @@ func (b *book) count(h Handoff) {
 		return
 	}
 	c := d.cell(h.Site, h.Reason)
+	if c.Ends == nil {
+		c.Ends = map[string]int{}
+	}
 	c.Ends[h.End]++
 	if h.Called && !h.Met.IsZero() {
 		c.Human.add(h.Met.Sub(h.Created))
@@ -120,24 +149,23 @@ func (b *book) count(h Handoff) {
 	}
 }
 
-// cell is where a site's hand-offs for a reason are counted.
+// cell is where a site's hand-offs for a reason are counted, until the next one is made.
 func (d *day) cell(site, reason string) *cell {
 	if site == "" {
 		site = noSite
 	}
 	sites := map[string]bool{}
-	for _, c := range d.Cells {
+	for i, c := range d.Cells {
 		if c.Site == site && c.Reason == reason {
-			return c
+			return &d.Cells[i]
 		}
 		sites[c.Site] = true
 	}
 	if site != otherSites && !sites[site] && len(sites) >= sitesADay {
 		return d.cell(otherSites, reason)
 	}
-	c := &cell{Site: site, Reason: reason, Ends: map[string]int{}, Human: spread{}, Done: spread{}}
-	d.Cells = append(d.Cells, c)
-	return c
+	d.Cells = append(d.Cells, cell{Site: site, Reason: reason})
+	return &d.Cells[len(d.Cells)-1]
 }
 
 // countPayment adds a payment that is over.

@@ -56,10 +56,10 @@ type tally struct {
 }
 
 func newTally(name string) *tally {
-	return &tally{name: name, ends: map[string]int{}, human: spread{}, done: spread{}, reasons: map[string]int{}}
+	return &tally{name: name, ends: map[string]int{}, reasons: map[string]int{}}
 }
 
-func (t *tally) add(c *cell) {
+func (t *tally) add(c cell) {
 	for end, n := range c.Ends {
 		t.ends[end] += n
 		t.reasons[c.Reason] += n

@@ -7,7 +7,8 @@ import (
 )
 
 // spread counts times by their length in seconds, rounded so that however many
-// there are, there are few lengths.
+// there are, there are few lengths. The zero value is one without times: a file
+// does not write those that have none.
 type spread map[int64]int
 
 // grain is how exactly a time is counted.
@@ -23,14 +24,17 @@ func grain(d time.Duration) time.Duration {
 	return 5 * time.Minute
 }
 
-func (s spread) add(d time.Duration) {
+func (s *spread) add(d time.Duration) {
 	d = max(d, 0)
-	s[int64(d.Round(grain(d))/time.Second)]++
+	s.addAll(spread{int64(d.Round(grain(d)) / time.Second): 1})
 }
 
-func (s spread) addAll(other spread) {
+func (s *spread) addAll(other spread) {
+	if *s == nil {
+		*s = spread{}
+	}
 	for seconds, n := range other {
-		s[seconds] += n
+		(*s)[seconds] += n
 	}
 }
 
