@@ -93,6 +93,7 @@ func TestNothingOfTheDemoIsAnywhereButSealed(t *testing.T) {
 	demo.awaits(regexp.MustCompile(`Paid, once\. The shop says: order FS-\d{6}`))
 	demo.ends()
 
+	laidOut(t, above)
 	at := map[string]string{"what the demo prints": demo.said.String()}
 	kept(above, at)
 	for _, found := range sightings(at, words...) {
