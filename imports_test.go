@@ -33,7 +33,7 @@ var floors = []layer{
 	{"web", false, []string{"web/...", "skills/...", "scripts"}},
 	{"ground", true, []string{
 		"internal/fault", "internal/secret", "internal/money", "internal/site", "internal/origin", "internal/wide",
-		"internal/event/...", "internal/store/...", "internal/vault/...", "internal/config", "internal/trouble", "internal/layout",
+		"internal/event/...", "internal/store/...", "internal/vault/...", "internal/config", "internal/trouble", "internal/layout", "internal/testwait",
 	}},
 	{"contract", true, []string{"internal/api/..."}},
 	{"engine", true, []string{"internal/egress/...", "internal/cdp/...", "internal/page/...", "internal/browser/..."}},
@@ -67,7 +67,8 @@ var rules = []rule{
 	{"github.com/nats-io", []string{"internal/fleet"}, "one node must not need a message broker"},
 	{"tapin/internal/chat/telegram", []string{"internal/chat/telegram", "internal/daemon"}, "only the daemon talks to Telegram"},
 	{"tapin/internal/cli", []string{"internal/cli", "cmd/tapin"}, "the command line is the top"},
-	{"testing", []string{"internal/browser/browsertest"}, "the product does not carry the test framework"},
+	{"testing", []string{"internal/browser/browsertest", "internal/testwait"}, "the product does not carry the test framework"},
+	{"tapin/internal/testwait", []string{"internal/browser/browsertest"}, "it is how tests wait"},
 }
 
 // room is what go list tells about one package.

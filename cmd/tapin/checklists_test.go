@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tapin/internal/testwait"
 )
 
 // What must never be found again: typed by the person, or set by the site.
@@ -178,7 +180,7 @@ func TestTheHandOffChecklistHoldsByMCPAlone(t *testing.T) {
 	// The agent waits through the kill of the sidecar, in one call.
 	waits := agent.waiting("oc_handoff_status", map[string]any{"handoff_id": id, "wait_ms": 55_000})
 	w.kill("sidecar_pid")
-	until(t, "there is a sidecar again", func() bool {
+	testwait.For(t, "there is a sidecar again", func() bool {
 		_, err := os.Stat(filepath.Join(w.home, "control.addr"))
 		return err == nil && w.up()
 	})

@@ -16,9 +16,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 // What a person gives the demo's shop, each in another way.
@@ -36,7 +36,7 @@ func TestNothingOfTheDemoIsAnywhereButSealed(t *testing.T) {
 	k := newTalk(t)
 	above := k.home
 	k.home = filepath.Join(above, "demo")
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*testwait.Limit())
 	t.Cleanup(cancel)
 	phone := browsertest.NewPhone(ctx, t, browsertest.Network{})
 	demo := k.playDemo(ctx, above)
@@ -147,7 +147,7 @@ func (k *talk) playDemo(ctx context.Context, home string) *played {
 	}
 	cmd := exec.CommandContext(ctx, "tapin", args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-	cmd.WaitDelay = 20 * time.Second
+	cmd.WaitDelay = testwait.Limit()
 	cmd.Env = append(os.Environ(), k.env...)
 	said := &heard{}
 	cmd.Stdout, cmd.Stderr = said, said
@@ -157,7 +157,7 @@ func (k *talk) playDemo(ctx context.Context, home string) *played {
 	over := make(chan error, 1)
 	go func() { over <- cmd.Wait() }()
 	p := &played{k.t, said, over}
-	k.within(time.Minute, "a demo that waits for its owner", func() bool {
+	k.within("a demo that waits for its owner", func() bool {
 		select {
 		case err := <-over:
 			k.t.Fatalf("the demo ended: %v\n%s", err, said.String())
@@ -171,14 +171,11 @@ func (k *talk) playDemo(ctx context.Context, home string) *played {
 // awaits waits for something that the demo prints.
 func (p *played) awaits(pattern *regexp.Regexp) []string {
 	p.t.Helper()
-	for until := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if found := pattern.FindStringSubmatch(p.said.String()); found != nil {
-			return found
-		}
-		if time.Now().After(until) {
-			p.t.Fatalf("the demo does not say %s:\n%s", pattern, p.said.String())
-		}
+	var found []string
+	if !testwait.Comes(func() bool { found = pattern.FindStringSubmatch(p.said.String()); return found != nil }) {
+		p.t.Fatalf("the demo does not say %s:\n%s", pattern, p.said.String())
 	}
+	return found
 }
 
 // ends waits for the end of the demo.
@@ -189,7 +186,7 @@ func (p *played) ends() {
 		if err != nil {
 			p.t.Fatalf("the demo ended with %v:\n%s", err, p.said.String())
 		}
-	case <-time.After(30 * time.Second):
+	case <-testwait.Over():
 		p.t.Fatalf("the demo does not end:\n%s", p.said.String())
 	}
 }

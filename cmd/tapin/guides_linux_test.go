@@ -25,10 +25,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// guideWithin is how long a page's commands may take together, on a slow machine.
-const guideWithin = 4 * time.Minute
+	"tapin/internal/testwait"
+)
 
 // firstPages are what a beginner reads.
 var firstPages = []string{"README.md", "docs/quickstart.md"}
@@ -162,7 +161,7 @@ func (s *stage) follow(t *testing.T, g *guide) error {
 }
 
 func (s *stage) tapin(args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), guideWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*testwait.Limit())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "tapin", args...)
 	cmd.Env, cmd.Dir = s.env, s.home
@@ -172,8 +171,7 @@ func (s *stage) tapin(args ...string) ([]byte, error) {
 // play types the page's commands; the first that fails ends it, by its line.
 func (s *stage) play(t *testing.T, g *guide) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), guideWithin)
-	defer cancel()
+	ctx := testwait.Context(t)
 	script, typed := g.shell()
 	file, trace := filepath.Join(s.home, "page.sh"), filepath.Join(s.home, "trace")
 	// No command can stand in a page's first line; this does.
@@ -223,7 +221,7 @@ func atTerminal(cmd *exec.Cmd, input string) (string, error) {
 	reading.Go(func() { _, _ = io.Copy(&shown, ours) }) // ends with an error when nobody has the terminal any more
 	err = cmd.Wait()
 	// A daemon that the page started may still have the terminal.
-	_ = ours.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	_ = ours.SetReadDeadline(time.Now().Add(100 * time.Millisecond)) // short: what was shown is there already
 	reading.Wait()
 	return shown.String(), err
 }
@@ -275,7 +273,7 @@ func glance() {
 	}
 	_ = theirs.Close()
 	seen := make([]byte, 1)
-	_ = ours.SetReadDeadline(time.Now().Add(time.Minute))
+	_ = ours.SetReadDeadline(testwait.End())
 	if _, err := ours.Read(seen); err != nil {
 		fmt.Fprintln(os.Stderr, "it showed nothing")
 		_ = cmd.Process.Kill()

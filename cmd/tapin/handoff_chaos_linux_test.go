@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tapin/internal/testwait"
 )
 
 // The moments of a hand-off at which something is killed. Those with something
@@ -107,7 +109,7 @@ func (c *chaos) account() {
 		}
 	}
 	var woken []string
-	c.within(time.Minute, "the waking of the agents", func() bool {
+	c.within("the waking of the agents", func() bool {
 		woken = c.wakes()
 		return !slices.ContainsFunc(c.awaited, func(id string) bool { return !slices.Contains(woken, id) })
 	})
@@ -295,7 +297,7 @@ func (g *game) relay(text, after string) {
 	if got := g.ask("owner", "POST", "/handoff/"+g.id()+"/type", map[string]any{"text": text}); !got.ok() {
 		g.t.Fatalf("round %s: typing for the owner: %d %v\n%s", g.name, got.code, got.body, g.logs())
 	}
-	g.within(10*time.Second, "the page's word of "+after+text, func() bool {
+	g.within("the page's word of "+after+text, func() bool {
 		load, value := g.site.field()
 		g.load = load
 		return strings.HasPrefix(value, after) && strings.HasSuffix(value, text)
@@ -364,7 +366,7 @@ func (g *game) met(done <-chan struct{}) bool {
 			done, late = nil, time.After(afterwards)
 		case <-late:
 			return !g.disarm()
-		case <-time.After(2 * time.Millisecond):
+		case <-time.After(2 * time.Millisecond): // short: how often it looks
 		}
 	}
 }
@@ -413,14 +415,13 @@ func (g *game) twice(victim string) bool {
 		if strings.Contains(victim, "daemon") {
 			_, _ = g.tapin("up", "--background", "--no-check", "--allow-private")
 		}
-		for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		testwait.Comes(func() bool {
 			if got, err := g.try("agent", "GET", "/sessions", nil, ""); err == nil && got.ok() {
-				return
+				return true
 			}
-			if _, err := os.Stat(struck(g.failpoint())); err == nil {
-				return
-			}
-		}
+			_, err := os.Stat(struck(g.failpoint()))
+			return err == nil
+		})
 	})
 	inside := g.met(serves)
 	over.Wait()
@@ -431,7 +432,7 @@ func (g *game) twice(victim string) bool {
 func (g *game) targets(victim string) map[string][]int {
 	var all map[string][]int
 	// Who is about to run a program looks like its parent for a moment.
-	g.within(5*time.Second, "one of each part", func() bool {
+	g.within("one of each part", func() bool {
 		all = map[string][]int{"sidecar": g.pids("sidecar"), "daemon": g.pids("daemon"), "browser": g.pids("browser"), "holder": g.holders()}
 		for part, pids := range all {
 			if len(pids) != 1 && (strings.Contains(victim, part) || part == "sidecar" || part == "daemon") {

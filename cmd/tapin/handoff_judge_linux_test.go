@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"tapin/internal/store"
 )
@@ -33,7 +32,7 @@ func (g *game) judge() {
 		g.start = &h
 	}
 	if g.moment == inTimeout {
-		g.within(30*time.Second, "the end by the clock", func() bool {
+		g.within("the end by the clock", func() bool {
 			h = g.must("agent", "GET", "/handoff/"+g.id(), nil)
 			return h.text("status") != "RUNNING"
 		})
@@ -59,7 +58,7 @@ func (g *game) judge() {
 	}
 	g.once(h)
 	if status := h.text("status"); status == "TIMED_OUT" || g.moment == inAbort && status == "CANCELLED" {
-		g.within(20*time.Second, "the end of the session", func() bool {
+		g.within("the end of the session", func() bool {
 			return g.must("agent", "GET", "/session/status", nil).body["active"] == false
 		})
 	} else {
@@ -207,7 +206,7 @@ func (g *game) goesOn() {
 	next := map[string]any{"url": g.site.URL + "/on?round=on" + g.name, "screenshot": false}
 	got := g.ask("agent", "POST", "/session/navigate", next)
 	if g.browser && (got.text("error") == "NO_SESSION" || got.text("error") == "BROWSER_LOST") {
-		g.within(20*time.Second, "the end of the session whose browser was killed", func() bool {
+		g.within("the end of the session whose browser was killed", func() bool {
 			return g.must("agent", "GET", "/session/status", nil).body["active"] == false
 		})
 		g.begin()
@@ -222,11 +221,11 @@ func (g *game) goesOn() {
 func (g *game) tidy() {
 	g.t.Helper()
 	sessions := len(g.must("agent", "GET", "/sessions", nil).body["sessions"].([]any))
-	g.within(20*time.Second, "as many browsers as sessions", func() bool {
+	g.within("as many browsers as sessions", func() bool {
 		folders, _ := os.ReadDir(filepath.Join(g.home, "run"))
 		return len(g.pids("browser")) == sessions && len(g.holders()) == sessions && len(folders) == sessions
 	})
-	g.within(5*time.Second, "one sidecar and one daemon", func() bool { return len(g.pids("sidecar")) == 1 && len(g.pids("daemon")) == 1 })
+	g.within("one sidecar and one daemon", func() bool { return len(g.pids("sidecar")) == 1 && len(g.pids("daemon")) == 1 })
 	open, _ := os.ReadDir(filepath.Join(g.home, "handoffs", "open"))
 	if len(open) != 0 {
 		g.fail("hand-offs are not settled: %v", open)

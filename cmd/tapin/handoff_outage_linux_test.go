@@ -63,7 +63,7 @@ func TestAHandoffWhoseTimePassesDuringAnOutageEndsAsItShould(t *testing.T) {
 				w.rewind(filepath.Join("handoffs", id, "meta.json"), "deadline", deadline)
 				w.up()
 				var over answer
-				w.within(20*time.Second, "the end of the hand-off", func() bool {
+				w.within("the end of the hand-off", func() bool {
 					over = w.must("agent", "GET", "/handoff/"+id, nil)
 					return over.text("status") != "RUNNING"
 				})
@@ -73,7 +73,7 @@ func TestAHandoffWhoseTimePassesDuringAnOutageEndsAsItShould(t *testing.T) {
 				todos := func() int { return len(w.must("agent", "GET", "/todos", nil).body["todos"].([]any)) }
 				kept := way == "return" && browser == "lives on"
 				if !kept { // it is written after the end is
-					w.within(10*time.Second, "the to-do", func() bool { return todos() > 0 })
+					w.within("the to-do", func() bool { return todos() > 0 })
 				}
 				active := w.must("agent", "GET", "/session/status", nil).body["active"] == true
 				if active != kept || kept && todos() > 0 {
@@ -113,7 +113,7 @@ func TestASidecarThatIsKilledIdleClosesItsSession(t *testing.T) {
 		t.Errorf("the session is %v", got.body)
 	}
 	for _, pid := range browsers {
-		w.within(10*time.Second, "the end of the browser", func() bool {
+		w.within("the end of the browser", func() bool {
 			return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid)
 		})
 	}
@@ -151,7 +151,7 @@ func TestASidecarThatIsKilledInAHandoffGoesOnWithIt(t *testing.T) {
 		waited <- got
 	}()
 	w.must("owner", "POST", "/handoff/"+id+"/type", map[string]any{"text": "way"})
-	w.within(10*time.Second, "the page's word", func() bool {
+	w.within("the page's word", func() bool {
 		_, value := w.site.field()
 		return value == "halfway"
 	})

@@ -16,9 +16,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tapin/internal/testwait"
 )
 
 // desk is a home of the program and a site that its browser may open. All that
@@ -165,18 +166,6 @@ func (h *host) refused(code, tool string, arguments map[string]any) map[string]a
 	return data
 }
 
-// until polls what has no event to wait for.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 1500 {
-		if is() {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatalf("it did not come to this: %s", what)
-}
-
 // kill ends processes of the desk as a crash does: by what status calls them.
 func (w *desk) kill(names ...string) {
 	w.t.Helper()
@@ -204,7 +193,7 @@ func (w *desk) end(pid int) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		w.t.Fatal(err)
 	}
-	until(w.t, fmt.Sprintf("process %d is gone", pid), func() bool {
+	testwait.For(w.t, fmt.Sprintf("process %d is gone", pid), func() bool {
 		return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid)
 	})
 }
@@ -251,6 +240,6 @@ func (h *host) waiting(tool string, arguments map[string]any) <-chan *mcp.CallTo
 		}
 		done <- result
 	}()
-	until(h.w.t, tool+" is under way", h.w.busy)
+	testwait.For(h.w.t, tool+" is under way", h.w.busy)
 	return done
 }

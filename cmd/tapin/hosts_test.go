@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"tapin/internal/testwait"
 )
 
 // Hosts are killed as an impatient person does it, in the middle of a call. What
@@ -26,7 +28,7 @@ func TestAHostThatIsKilledInACallCostsNothing(t *testing.T) {
 	done := first.waiting("browser_wait_for", map[string]any{"text": "never comes", "wait_ms": 50_000})
 	w.end(first.process.Pid)
 	<-done
-	until(t, "its call ended with it", func() bool { return !w.busy() })
+	testwait.For(t, "its call ended with it", func() bool { return !w.busy() })
 	third := w.agent()
 	for name, h := range map[string]*host{"the one that stayed": second, "the one that came": third} {
 		_, now := h.do("browser_status", nil)
@@ -43,7 +45,7 @@ func TestAHostThatIsKilledInACallCostsNothing(t *testing.T) {
 	done = second.waiting("oc_handoff_status", map[string]any{"handoff_id": id, "wait_ms": 50_000})
 	w.end(second.process.Pid)
 	<-done
-	until(t, "its call ended with it", func() bool { return !w.busy() })
+	testwait.For(t, "its call ended with it", func() bool { return !w.busy() })
 	fourth := w.agent()
 	for _, h := range []*host{third, fourth} {
 		if _, now := h.do("oc_handoff_status", map[string]any{"handoff_id": id}); now["status"] != "RUNNING" || now["session_id"] != opened["session_id"] {

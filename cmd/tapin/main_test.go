@@ -16,12 +16,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/cli"
+	"tapin/internal/testwait"
 )
 
 func TestMain(m *testing.M) {
@@ -138,13 +138,12 @@ func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
 // await waits for a file, and for a line in it: await file [pattern].
 func await(ts *testscript.TestScript, _ bool, args []string) {
 	pattern := regexp.MustCompile(strings.Join(args[1:], " "))
-	for range 1000 {
-		if raw, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && pattern.Match(raw) {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
+	if !testwait.Comes(func() bool {
+		raw, err := os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && pattern.Match(raw)
+	}) {
+		ts.Fatalf("%s did not come", strings.Join(args, " "))
 	}
-	ts.Fatalf("%s did not come", strings.Join(args, " "))
 }
 
 // knock asks the running sidecar something with the token in a file: knock file status.
@@ -165,13 +164,9 @@ func knock(ts *testscript.TestScript, _ bool, args []string) {
 func gone(ts *testscript.TestScript, _ bool, args []string) {
 	pid, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	for range 500 {
-		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid) {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
+	if !testwait.Comes(func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid) }) {
+		ts.Fatalf("process %d is still there", pid)
 	}
-	ts.Fatalf("process %d is still there", pid)
 }
 
 // isZombie reports whether a process has ended but for its name. Its files are
@@ -189,13 +184,9 @@ func nothing(ts *testscript.TestScript, _ bool, _ []string) {
 	if left, err := os.ReadDir(filepath.Join(home, "run")); err == nil && len(left) > 0 {
 		ts.Fatalf("browsers are left: %v", left)
 	}
-	for range 100 {
-		if len(processes(home)) == 0 {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
+	if !testwait.Comes(func() bool { return len(processes(home)) == 0 }) {
+		ts.Fatalf("processes are left: %v", processes(home))
 	}
-	ts.Fatalf("processes are left: %v", processes(home))
 }
 
 // processes are those that name the home in their command line.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"html"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"tapin/internal/testwait"
 )
 
 // pictured is what the README shows of the terminal: the agent's side of a
@@ -45,7 +46,7 @@ func TestTheTerminalInTheREADMEIsReal(t *testing.T) {
 	}
 	var all strings.Builder
 	for _, p := range pictured {
-		ctx, cancel := context.WithTimeout(t.Context(), guideWithin)
+		ctx, cancel := testwait.Within(t.Context())
 		cmd := exec.CommandContext(ctx, "bash", "-c", p.line)
 		cmd.Env, cmd.Dir = s.env, s.home
 		out, err := atTerminal(cmd, "")

@@ -24,7 +24,7 @@ func (w *world) spares() []string {
 // was given.
 func (w *world) fromStock() (session, spare string) {
 	w.t.Helper()
-	w.within(time.Minute, "a spare browser", func() bool {
+	w.within("a spare browser", func() bool {
 		figures := w.stream("agent", "/metrics").Body
 		defer func() { _ = figures.Close() }()
 		raw, err := io.ReadAll(figures)
@@ -48,7 +48,7 @@ func TestASessionFromThePoolOutlivesASidecarAsAnyOther(t *testing.T) {
 	w := newWorld(t, "pool.warm=1", "browser_tools.enabled=false")
 	w.up()
 	session, mine := w.fromStock()
-	w.within(time.Minute, "the next spare browser", func() bool { return len(w.spares()) == 2 })
+	w.within("the next spare browser", func() bool { return len(w.spares()) == 2 })
 	before := w.pids("sidecar")
 	w.kill(before...)
 	w.serving(before...)
@@ -66,7 +66,7 @@ func TestASessionFromThePoolOutlivesASidecarAsAnyOther(t *testing.T) {
 			t.Logf("of the session: %t; %s holds %v, %v", dir == mine, filepath.Base(dir), left, err)
 		}
 	}()
-	w.within(time.Minute, "a spare browser of the new sidecar's own", func() bool {
+	w.within("a spare browser of the new sidecar's own", func() bool {
 		now = w.spares()
 		return len(now) == 2 && (now[0] == mine) != (now[1] == mine)
 	})
@@ -77,7 +77,7 @@ func TestASessionFromThePoolOutlivesASidecarAsAnyOther(t *testing.T) {
 	if out, err := w.tapin("down"); err != nil {
 		t.Fatalf("down: %v\n%s", err, out)
 	}
-	w.within(10*time.Second, "the end of everything", func() bool { return len(w.spares())+len(w.pids("browser"))+len(w.holders()) == 0 })
+	w.within("the end of everything", func() bool { return len(w.spares())+len(w.pids("browser"))+len(w.holders()) == 0 })
 }
 
 func TestTheFirstSessionFindsABrowserAndNoSecondOneIsStarted(t *testing.T) {
@@ -88,7 +88,7 @@ func TestTheFirstSessionFindsABrowserAndNoSecondOneIsStarted(t *testing.T) {
 	before := w.pids("sidecar")
 	w.kill(before...)
 	w.serving(before...)
-	for began := time.Now(); time.Since(began) < 3*time.Second; time.Sleep(100 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < 3*time.Second; time.Sleep(100 * time.Millisecond) { // short: longer than a second browser would take to come, and a slow one is only missed
 		if now := w.spares(); len(now) != 1 || now[0] != mine {
 			t.Fatalf("beside a session that goes on: %v", now)
 		}

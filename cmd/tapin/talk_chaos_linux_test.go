@@ -107,7 +107,7 @@ func (c *talkChaos) begin(round int) {
 func (c *talkChaos) judge(round int, killed, mark, reply string) {
 	c.t.Helper()
 	var value string
-	c.within(10*time.Second, "what the page holds", func() bool {
+	c.within("what the page holds", func() bool {
 		_, value = c.site.field()
 		return strings.Contains(value, mark) || !strings.Contains(reply, "Typed")
 	})
@@ -169,7 +169,7 @@ func (c *talkChaos) killInASend() (met bool) {
 	select {
 	case <-sending:
 		met = true
-	case <-time.After(3 * time.Second): // it had come already
+	case <-time.After(3 * time.Second): // short: it had come already
 	}
 	c.kill(c.pids("daemon")...)
 	return met
@@ -183,7 +183,7 @@ func (k *talk) killSidecar() {
 	began := time.Now()
 	k.kill(before...)
 	k.serving(before...)
-	if took := time.Since(began); took < 5*time.Second && k.counted("is being started again") > told {
+	if took := time.Since(began); took < 5*time.Second && k.counted("is being started again") > told { // short: what takes longer may be told
 		k.t.Errorf("the owner was told of a stop of %v", took)
 	}
 }

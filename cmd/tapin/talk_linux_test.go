@@ -9,10 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/chat/telegram/bottest"
+	"tapin/internal/testwait"
 )
 
 // theOwner is who the bot may talk to.
@@ -47,7 +47,7 @@ func newTalk(t testing.TB, set ...string) *talk {
 // returns the newest such one.
 func (k *talk) sees(what string, like func(bottest.Message) bool) bottest.Message {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := testwait.Within(context.Background())
 	defer cancel()
 	var found bottest.Message
 	all, err := k.bot.Await(ctx, theOwner, func(all []bottest.Message) bool {
@@ -83,7 +83,7 @@ func (k *talk) says(text string) {
 
 func (k *talk) settled() {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := testwait.Within(context.Background())
 	defer cancel()
 	if err := k.bot.Settled(ctx); err != nil {
 		k.t.Fatalf("%v\n%s", err, k.logs())

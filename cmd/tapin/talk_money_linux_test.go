@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"tapin/internal/chat/telegram/bottest"
 )
@@ -158,7 +157,7 @@ func (p *payer) asks(amount, status string) string {
 func (p *payer) hears(id, status, by string) {
 	p.t.Helper()
 	var got answer
-	p.within(10*time.Second, "the decision", func() bool {
+	p.within("the decision", func() bool {
 		got = p.must("agent", "GET", "/approval/"+id, nil)
 		return got.text("status") != "pending"
 	})
@@ -178,7 +177,7 @@ func (p *payer) clicks(month, id string) {
 	if got := p.click(id); !got.ok() {
 		p.t.Fatalf("the click: %d %v\n%s", got.code, got.body, p.logs())
 	}
-	p.within(10*time.Second, "the payment", func() bool { return p.shop.payments(month) > 0 })
+	p.within("the payment", func() bool { return p.shop.payments(month) > 0 })
 	if got := p.must("agent", "GET", "/approval/"+id, nil); got.text("status") != "used" || got.text("outcome") != "confirmed" {
 		p.t.Errorf("in the end it is %v", got.body)
 	}

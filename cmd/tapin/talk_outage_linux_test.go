@@ -24,7 +24,7 @@ func (k *talk) orphans(session string) {
 	began := time.Now()
 	k.signal(syscall.SIGCONT, daemon)
 	k.serving(before...)
-	if took := time.Since(began); took < 5*time.Second && k.counted(chat.BackInAMoment) > told {
+	if took := time.Since(began); took < 5*time.Second && k.counted(chat.BackInAMoment) > told { // short: what takes longer may be told
 		k.t.Errorf("the owner was told of a stop of %v", took)
 	}
 }
@@ -37,7 +37,7 @@ func (k *talk) holdsBack() func() time.Duration {
 		before, began := k.pids("sidecar"), time.Now()
 		k.kill(before...)
 		var next []int
-		k.within(20*time.Second, "the next sidecar", func() bool {
+		k.within("the next sidecar", func() bool {
 			next = slices.DeleteFunc(k.pids("sidecar"), func(pid int) bool { return slices.Contains(before, pid) })
 			return len(next) == 1
 		})
@@ -71,7 +71,7 @@ func (k *talk) gone(pids ...int) {
 		k.t.Fatal("there was nothing that could end")
 	}
 	for _, pid := range pids {
-		k.within(10*time.Second, "the end of the browser", func() bool {
+		k.within("the end of the browser", func() bool {
 			return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid)
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/chat"
 	"tapin/internal/chat/telegram/bottest"
+	"tapin/internal/testwait"
 )
 
 // thePassword looks different in every encoding.
@@ -27,7 +28,7 @@ func TestTalk(t *testing.T) {
 	t.Parallel()
 	k := newTalk(t, "max_sessions=2")
 	k.up()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*testwait.Limit())
 	t.Cleanup(cancel)
 	phone := browsertest.NewPhone(ctx, t, browsertest.Network{})
 
@@ -57,7 +58,7 @@ func TestTalk(t *testing.T) {
 			}
 		}
 		k.tapsBelow(phone)
-		k.within(10*time.Second, "the login", func() bool { return len(k.bank.tries()) == 1 })
+		k.within("the login", func() bool { return len(k.bank.tries()) == 1 })
 		if got := k.bank.tries(); got[0] != "robin "+thePassword {
 			t.Errorf("the bank saw %q", got)
 		}
@@ -93,7 +94,7 @@ func TestTalk(t *testing.T) {
 			id := k.handsOver(map[string]any{"reason": reason, "task": "check the balance"})
 			k.tapsIn(phone, k.reads(words[0]))
 			k.tapsBelow(phone)
-			k.within(10*time.Second, "the page after the tap", func() bool {
+			k.within("the page after the tap", func() bool {
 				return k.must("owner", "GET", "/session/status", nil).text("title") == "Human"
 			})
 			k.says(words[1])
@@ -165,8 +166,8 @@ func TestTalk(t *testing.T) {
 		told := k.counted(chat.BackInAMoment) // of the stop before, where that took its time
 		held := k.holdsBack()
 		k.bot.Say(theOwner, "type: way", 0) // while nobody serves
-		k.within(20*time.Second, "the word of the stop", func() bool { return k.counted(chat.BackInAMoment) > told })
-		if took := held(); took < 5*time.Second {
+		k.within("the word of the stop", func() bool { return k.counted(chat.BackInAMoment) > told })
+		if took := held(); took < 5*time.Second { // short: before that nobody may be told
 			t.Errorf("the owner was told after %v", took)
 		}
 		k.reads(chat.BackAgain)
@@ -177,7 +178,7 @@ func TestTalk(t *testing.T) {
 			t.Fatalf("it is %s", got)
 		}
 		k.must("agent", "POST", "/session/press", map[string]any{"key": "Enter", "screenshot": false})
-		k.within(10*time.Second, "the login", func() bool {
+		k.within("the login", func() bool {
 			all := k.bank.tries()
 			return strings.HasSuffix(all[len(all)-1], " halfway")
 		})
@@ -201,7 +202,7 @@ func TestTalkTheLiveViewInsideTelegram(t *testing.T) {
 		t.Fatalf("the button: %+v", asked.Buttons)
 	}
 	tunnel := k.tunnel("tapin.example")
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*testwait.Limit())
 	defer cancel()
 	at := strings.Replace(open.WebApp.URL, "https://tapin.example", tunnel, 1)
 

@@ -19,7 +19,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
+
+	"tapin/internal/testwait"
 )
 
 // world is a home, the real processes on it, and a site that notices everything.
@@ -73,7 +74,7 @@ func (w *world) up() {
 }
 
 func (w *world) tapin(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*testwait.Limit())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "tapin", args...)
 	cmd.Env = append(os.Environ(), "TAPIN_HOME="+w.home, "TAPIN_LISTEN_CONTROL=127.0.0.1:0", "TAPIN_LISTEN_PUBLIC=127.0.0.1:0",
@@ -105,6 +106,9 @@ func (w *world) try(who, method, path string, body any, key string) (answer, err
 	if err != nil {
 		return answer{}, err
 	}
+	if wish, ok := body.(map[string]any); ok && strings.HasSuffix(path, "/wait") && wish["timeout_ms"] == nil {
+		wish["timeout_ms"] = 60_000 // as long as anybody may wait there
+	}
 	var payload io.Reader
 	if body != nil {
 		raw, err := json.Marshal(body)
@@ -113,7 +117,7 @@ func (w *world) try(who, method, path string, body any, key string) (answer, err
 		}
 		payload = bytes.NewReader(raw)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := testwait.Within(context.Background())
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+strings.TrimSpace(string(address))+path, payload)
 	if err != nil {
@@ -168,7 +172,7 @@ func (w *world) stream(who, path string) *http.Response {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := testwait.Within(context.Background())
 	w.t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+strings.TrimSpace(string(address))+path, nil)
 	if err != nil {
@@ -245,27 +249,24 @@ func (w *world) kill(pids ...int) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	for _, pid := range pids {
-		w.within(10*time.Second, fmt.Sprintf("the end of process %d", pid), func() bool {
+		w.within(fmt.Sprintf("the end of process %d", pid), func() bool {
 			return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid)
 		})
 	}
 }
 
 // within waits until something is so.
-func (w *world) within(most time.Duration, what string, so func() bool) {
+func (w *world) within(what string, so func() bool) {
 	w.t.Helper()
-	for until := time.Now().Add(most); !so(); {
-		if time.Now().After(until) {
-			w.t.Fatalf("%s did not come within %s\n%s", what, most, w.logs())
-		}
-		time.Sleep(5 * time.Millisecond)
+	if !testwait.Comes(so) {
+		w.t.Fatalf("%s did not come within %s\n%s", what, testwait.Limit(), w.logs())
 	}
 }
 
 // serving waits until a sidecar that is none of those before serves.
 func (w *world) serving(before ...int) {
 	w.t.Helper()
-	w.within(time.Minute, "a sidecar that serves", func() bool {
+	w.within("a sidecar that serves", func() bool {
 		now := w.pids("sidecar")
 		if len(now) != 1 || slices.Contains(before, now[0]) {
 			return false

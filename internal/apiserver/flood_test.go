@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tapin/internal/api"
+	"tapin/internal/testwait"
 )
 
 // bad are requests that nobody should send, as bytes on the wire.
@@ -80,14 +81,14 @@ func TestAFloodOfBadRequestsIsNotFelt(t *testing.T) {
 		}
 		// On a slow machine the first were sent away before the last came.
 		began := time.Now()
-		eventually(t, "the crowd is in", func() bool {
-			return f.gauge(t, "tapin_http_connections") >= 1000 || time.Since(began) > 3*time.Second
+		testwait.For(t, "the crowd is in", func() bool {
+			return f.gauge(t, "tapin_http_connections") >= 1000 || time.Since(began) > 3*time.Second // short: what has not come by then was sent away
 		})
 		return func() {
 			for _, conn := range idle {
 				_ = conn.Close()
 			}
-			eventually(t, "the crowd is gone", func() bool { return f.gauge(t, "tapin_http_connections") < 50 })
+			testwait.For(t, "the crowd is gone", func() bool { return f.gauge(t, "tapin_http_connections") < 50 })
 		}
 	}
 

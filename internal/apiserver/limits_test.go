@@ -71,8 +71,9 @@ func inMemory(t *testing.T, test func(t *testing.T, dial func() net.Conn)) {
 		served := make(chan error)
 		go func() { served <- s.Serve(ln) }()
 		test(t, ln.dial)
-		if err := s.Shutdown(t.Context()); err != nil {
-			t.Error(err)
+		began := time.Now()
+		if err := s.Shutdown(t.Context()); err != nil || time.Since(began) > 0 {
+			t.Errorf("the end took %s: %v", time.Since(began), err)
 		}
 		if err := <-served; err != nil {
 			t.Error(err)
@@ -129,6 +130,16 @@ func TestASlowCallIsNotCutOff(t *testing.T) {
 				t.Errorf("got %d %v", status, body)
 			}
 		}
+	})
+}
+
+// Clients open connections in reserve.
+func TestShutdownDoesNotWaitForThoseWhoHaveSaidNothing(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, dial func() net.Conn) {
+		conn := dial()
+		t.Cleanup(func() { _ = conn.Close() })
+		synctest.Wait() // it is accepted
 	})
 }
 

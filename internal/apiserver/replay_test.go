@@ -9,6 +9,7 @@ import (
 
 	"tapin/internal/api"
 	"tapin/internal/fault"
+	"tapin/internal/testwait"
 )
 
 func TestARepeatedStartFindsItsSession(t *testing.T) {
@@ -62,7 +63,7 @@ func TestRepetitionsWaitForTheFirstStart(t *testing.T) {
 			ids[i] = a.SessionID
 		})
 	}
-	eventually(t, "the starts arrive", func() bool { return f.gauge(t, "tapin_http_in_flight") == 8 })
+	testwait.For(t, "the starts arrive", func() bool { return f.gauge(t, "tapin_http_in_flight") == 8 })
 	close(f.room.block)
 	wg.Wait()
 	for _, id := range ids {
@@ -82,7 +83,7 @@ func TestAStartGoesOnWhenItsCallerHangsUp(t *testing.T) {
 		_, err := f.agent.Start(ctx, api.StartRequest{IdempotencyKey: "k"})
 		ended <- err
 	}()
-	eventually(t, "the starts arrive", func() bool { return f.gauge(t, "tapin_http_in_flight") == 1 })
+	testwait.For(t, "the starts arrive", func() bool { return f.gauge(t, "tapin_http_in_flight") == 1 })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +29,7 @@ import (
 	"tapin/internal/secret"
 	"tapin/internal/session"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 )
 
 const (
@@ -292,7 +292,7 @@ func serveWith(t *testing.T, options *apiserver.Options, change func(*apiserver.
 	f.agent = f.client(t, agentToken)
 	t.Cleanup(func() {
 		f.agent.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := testwait.Within(context.Background())
 		defer cancel()
 		if err := f.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)
@@ -385,17 +385,6 @@ func (l *lockedBuffer) size() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Cap()
-}
-
-// eventually asks until the answer is yes; it is for what another goroutine
-// does without a word.
-func eventually(t *testing.T, what string, yes func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(30 * time.Second); !yes(); runtime.Gosched() {
-		if time.Now().After(limit) {
-			t.Fatalf("it never came to this: %s", what)
-		}
-	}
 }
 
 // gauge reads a figure of the server without asking the server.

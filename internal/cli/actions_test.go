@@ -20,6 +20,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/sidecar"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 )
 
 func TestMain(m *testing.M) { browsertest.Main(m, nil) }
@@ -251,7 +252,7 @@ func TestTheCommandsDriveThePage(t *testing.T) {
 	// Files.
 	d.says("No page has sent a file", "downloads")
 	d.says("url", "click", "File")
-	browsertest.Eventually(t, 20e9, "the download", func() bool {
+	testwait.For(t, "the download", func() bool {
 		_, out := d.run("", "downloads")
 		return strings.Contains(out, "file.txt") && strings.Contains(out, "completed")
 	})

@@ -8,10 +8,11 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"tapin/internal/testwait"
 )
 
 // openTerminal is a terminal of the system's own: the program's end, and the
@@ -59,10 +60,8 @@ func TestWatchIsAScreenThatLeavesTheTerminalAsItWas(t *testing.T) {
 	go func() { _, _ = io.Copy(shown, seat) }()
 	await := func(what string, of func(string) bool) {
 		t.Helper()
-		for until := time.Now().Add(30 * time.Second); !of(shown.String()); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(until) {
-				t.Fatalf("%s did not come: %q", what, shown)
-			}
+		if !testwait.Comes(func() bool { return of(shown.String()) }) {
+			t.Fatalf("%s did not come: %q", what, shown)
 		}
 	}
 	has := func(text string) func(string) bool {
@@ -94,7 +93,7 @@ func TestWatchIsAScreenThatLeavesTheTerminalAsItWas(t *testing.T) {
 		if code != 0 {
 			t.Errorf("it ended with %d", code)
 		}
-	case <-time.After(30 * time.Second):
+	case <-testwait.Over():
 		t.Fatal("q did not end it")
 	}
 	after, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
@@ -126,10 +125,8 @@ func TestCtrlCAtAPasswordGivesTheTerminalBack(t *testing.T) {
 		now, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
 		return err == nil && now.Lflag&unix.ECHO == 0
 	}
-	for until := time.Now().Add(30 * time.Second); !hidden(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("it does not ask: %q", shown)
-		}
+	if !testwait.Comes(hidden) {
+		t.Fatalf("it does not ask: %q", shown)
 	}
 	ctrlC()
 	if code := <-ended; code != interrupted {

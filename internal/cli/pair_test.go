@@ -8,12 +8,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"tapin/internal/api"
 	"tapin/internal/chat/telegram/bottest"
 	"tapin/internal/fault"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 // watched is a terminal that somebody reads while it is written.
@@ -80,12 +80,15 @@ func TestAPersonIsPairedAndTakenOffTheListAgain(t *testing.T) {
 	go func() { ended <- Main(t.Context(), w.Env) }()
 	at := regexp.MustCompile(`https://t\.me/` + bottest.Username + `\?start=(\S+)`)
 	var code string
-	for until := time.Now().Add(20 * time.Second); code == ""; time.Sleep(5 * time.Millisecond) {
-		if found := at.FindStringSubmatch(shown.String()); found != nil && strings.Contains(shown.String(), "counts once") {
-			code = found[1]
-		} else if time.Now().After(until) {
-			t.Fatalf("it shows %q", shown)
+	if !testwait.Comes(func() bool {
+		found := at.FindStringSubmatch(shown.String())
+		if found == nil || !strings.Contains(shown.String(), "counts once") {
+			return false
 		}
+		code = found[1]
+		return true
+	}) {
+		t.Fatalf("it shows %q", shown)
 	}
 	if !strings.Contains(shown.String(), "/start "+code) || !strings.Contains(shown.String(), "10m") || !strings.ContainsAny(shown.String(), "▀▄█") {
 		t.Errorf("it shows %s", shown)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/target"
 
@@ -18,6 +17,7 @@ import (
 	"tapin/internal/console"
 	"tapin/internal/egress"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 // glass is the owner's own browser, with the console in it.
@@ -34,7 +34,7 @@ func (h *house) glass(ctx context.Context, others ...string) *glass {
 		h.t.Fatal(err)
 	}
 	provider := local.New(dir, 1, nil)
-	inst, err := provider.Create(ctx, browser.Spec{ID: "ses_owner-1", KeepUntil: time.Now().Add(3 * time.Minute), Policy: egress.Policy{BlockPrivate: true, Allow: append(others, h.addr)}})
+	inst, err := provider.Create(ctx, browser.Spec{ID: "ses_owner-1", KeepUntil: testwait.Late(), Policy: egress.Policy{BlockPrivate: true, Allow: append(others, h.addr)}})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func (g *glass) eval(ctx context.Context, script string) string {
 // shows waits until the page says something.
 func (g *glass) shows(ctx context.Context, text string) {
 	g.t.Helper()
-	if err := g.tab.WaitFor(ctx, page.WaitOptions{Text: text, Timeout: 20 * time.Second}); err != nil {
+	if err := g.tab.WaitFor(ctx, page.WaitOptions{Text: text, Timeout: testwait.Limit()}); err != nil {
 		g.t.Fatalf("%q: %v; it shows %s", text, err, g.eval(ctx, "document.body.innerText"))
 	}
 }
@@ -123,15 +123,15 @@ func TestTheOwnersBrowserSignsInStaysInAndActs(t *testing.T) {
 
 	g.click(ctx, `[data-tab="sessions"]`)
 	g.shows(ctx, "agent drives")
-	browsertest.Eventually(t, 10*time.Second, "the picture of the session", func() bool {
+	testwait.For(t, "the picture of the session", func() bool {
 		return g.eval(ctx, `String(document.querySelector("img.thumb").naturalWidth)`) == "480"
 	})
 	// To a browser without a number: this device is the first to have the link.
 	g.click(ctx, `[data-do="open"][data-id="ses_1"]`)
-	browsertest.Eventually(t, 10*time.Second, "the live view", func() bool {
+	testwait.For(t, "the live view", func() bool {
 		return strings.HasPrefix(g.eval(ctx, "location.pathname + location.hash"), "/live/lnk_")
 	})
-	browsertest.Eventually(t, 10*time.Second, "the link to be this device's", func() bool {
+	testwait.For(t, "the link to be this device's", func() bool {
 		links, err := h.links.List(ctx)
 		return err == nil && len(links) == 1 && links[0].Claimed && len(links[0].Waiting) == 0
 	})

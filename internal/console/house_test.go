@@ -29,6 +29,7 @@ import (
 	"tapin/internal/page"
 	"tapin/internal/secret"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 	"tapin/web"
 )
 
@@ -230,7 +231,7 @@ func newHouse(t *testing.T, more func(*console.Deps)) *house {
 	served := make(chan error, 1)
 	go func() { served <- front.Serve(ln) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := testwait.Within(context.Background())
 		defer cancel()
 		if err := h.door.Close(ctx); err != nil {
 			t.Errorf("close the console: %v", err)

@@ -22,6 +22,7 @@ import (
 	"tapin/internal/event"
 	"tapin/internal/fault"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 )
 
 // TestMain lets the test binary stand in for a sidecar: the daemon knows of it
@@ -144,7 +145,7 @@ func beginAt(t *testing.T, home *store.Home, how string, at rhythm) *run {
 		stop()
 		select {
 		case <-r.done:
-		case <-time.After(10 * time.Second):
+		case <-testwait.Over():
 			t.Error("the daemon did not end")
 		}
 	})
@@ -154,7 +155,7 @@ func beginAt(t *testing.T, home *store.Home, how string, at rhythm) *run {
 // await returns the next state of a phase.
 func (r *run) await(t *testing.T, phase Phase) State {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := testwait.Over()
 	for {
 		select {
 		case s := <-r.states:
@@ -390,7 +391,7 @@ func TestStopSaysWhatDoesNotEnd(t *testing.T) {
 	if err := lone.awaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // short: it must run out
 	defer cancel()
 	_, err = Stop(ctx, home)
 	if !errors.Is(err, fault.Busy) || fault.Of(err).Data["pid"] != lone.pid() {

@@ -34,6 +34,7 @@ import (
 	"tapin/internal/secret"
 	"tapin/internal/sidecar"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 )
 
 // tunnelSidecar is the sidecar itself, which expects a tunnel.
@@ -236,14 +237,12 @@ func (e *edge) begun(t *testing.T, home *store.Home) *process {
 func awaitReach(t *testing.T, home *store.Home, stand Stand, url string) {
 	t.Helper()
 	var r Reach
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	if !testwait.Comes(func() bool {
 		r = Reach{}
-		if err := home.ReadJSON(reachFile, &r); err == nil && r.Stand == stand && r.URL == url {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it was never %s at %s; it is %+v", stand, url, r)
-		}
+		err := home.ReadJSON(reachFile, &r)
+		return err == nil && r.Stand == stand && r.URL == url
+	}) {
+		t.Fatalf("it was never %s at %s; it is %+v", stand, url, r)
 	}
 }
 
@@ -368,7 +367,7 @@ func through(t *testing.T, local, name string) int {
 // changesOf are the addresses that the doors were told of, in order.
 func changesOf(t *testing.T, client *api.Client) (all []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := testwait.Within(t.Context())
 	defer cancel()
 	for e, err := range client.Events(ctx, 0) {
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"tapin/internal/config"
 	"tapin/internal/event"
+	"tapin/internal/testwait"
 )
 
 // standInTunnel is a tunnel program: the test's own binary under another name,
@@ -148,7 +149,7 @@ func (b *bore) begin() *bore {
 	b.t.Cleanup(func() { // the context ended before this
 		select {
 		case <-b.ended:
-		case <-time.After(15 * time.Second):
+		case <-testwait.Over():
 			b.t.Error("the tunnel did not end")
 		}
 		for _, s := range b.starts() {
@@ -161,7 +162,7 @@ func (b *bore) begin() *bore {
 // await returns the next word about a stand.
 func (b *bore) await(stand Stand) Reach {
 	b.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := testwait.Over()
 	for {
 		select {
 		case r := <-b.told:
@@ -352,7 +353,7 @@ func TestTailscaleWaitsForTheOwnersLeaveWithoutBeingStartedAgain(t *testing.T) {
 	select {
 	case r := <-b.told:
 		t.Fatalf("it did not wait: %+v", r)
-	case <-time.After(b.rhythm.ready + 500*time.Millisecond):
+	case <-time.After(b.rhythm.ready + 500*time.Millisecond): // short: nothing must come in it
 	}
 	b.write("go", "")
 	if r := b.await(Unproven); r.URL != "https://desk.tail9f3a.ts.net" || r.Hint != "" || len(b.starts()) != 1 {
@@ -438,16 +439,10 @@ func TestNothingOfATunnelOutlivesItsDaemon(t *testing.T) {
 // awaitGone waits for a process that somebody else has to collect.
 func awaitGone(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	testwait.For(t, fmt.Sprintf("the end of process %d", pid), func() bool {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil || strings.Contains(string(raw), ") Z ") {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("process %d is still there: %s", pid, raw)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return err != nil || strings.Contains(string(raw), ") Z ")
+	})
 }
 
 func TestOtherCommandsReadHowPhonesGetHereWhileADaemonRuns(t *testing.T) {

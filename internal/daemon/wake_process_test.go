@@ -26,6 +26,7 @@ import (
 	"tapin/internal/secret"
 	"tapin/internal/sidecar"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 )
 
 // realSidecar is the sidecar itself, as a process.
@@ -195,7 +196,7 @@ func (r *receiver) await(t *testing.T) string {
 	select {
 	case id := <-r.came:
 		return id
-	case <-time.After(60 * time.Second):
+	case <-testwait.Over():
 		t.Fatal("nothing came")
 		return ""
 	}
@@ -204,14 +205,10 @@ func (r *receiver) await(t *testing.T) string {
 // settled waits until nothing is left to deliver.
 func settled(t *testing.T, home *store.Home) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for time.Now().Before(deadline) {
-		if names, err := home.List(wakeFolder); err == nil && len(names) == 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("a wake was never settled")
+	testwait.For(t, "the end of every wake", func() bool {
+		names, err := home.List(wakeFolder)
+		return err == nil && len(names) == 0
+	})
 }
 
 func TestAWakeSurvivesAKillOfTheDaemonBetweenEventAndDelivery(t *testing.T) {
@@ -233,7 +230,7 @@ func TestAWakeSurvivesAKillOfTheDaemonBetweenEventAndDelivery(t *testing.T) {
 	var id string
 	select {
 	case id = <-held:
-	case <-time.After(30 * time.Second):
+	case <-testwait.Over():
 		t.Fatal("nobody was woken")
 	}
 	first.kill()
@@ -340,13 +337,11 @@ func living(group int) (pids []int) {
 
 func readWhenThere(t *testing.T, file string) string {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for time.Now().Before(deadline) {
-		if raw, err := os.ReadFile(file); err == nil {
-			return string(raw)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("%s never came", file)
-	return ""
+	var raw []byte
+	testwait.For(t, file, func() (there bool) {
+		var err error
+		raw, err = os.ReadFile(file)
+		return err == nil
+	})
+	return string(raw)
 }

@@ -16,12 +16,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 
 	"tapin/internal/fault"
+	"tapin/internal/testwait"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -80,7 +80,7 @@ func start(t testing.TB, policy *Policy, opts ProxyOptions) *bench {
 	b.client = &http.Client{Transport: tr}
 	t.Cleanup(func() {
 		tr.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := testwait.Within(context.Background())
 		defer cancel()
 		if err := b.Close(ctx); err != nil {
 			t.Errorf("close: %v", err)
@@ -127,7 +127,7 @@ func connect(t testing.TB, proxy, to string) (*http.Response, *bufio.Reader, net
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(testwait.End())
 	if _, err := fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", to, to); err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +424,7 @@ func TestWebSockets(t *testing.T) {
 		return c, ctx.Err()
 	}}}
 	for name, client := range map[string]*http.Client{"a tunnel": tunnelled, "an upgrade": b.client} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := testwait.Within(t.Context())
 		c, _, err := websocket.Dial(ctx, "ws://"+at+"/", &websocket.DialOptions{HTTPClient: client})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -18,6 +18,7 @@ import (
 
 	"tapin/internal/fault"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 func TestAResponseIsNotHeldBack(t *testing.T) {
@@ -40,7 +41,7 @@ func TestAResponseIsNotHeldBack(t *testing.T) {
 			})
 			defer close(next)
 			b := start(t, &local, ProxyOptions{})
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := testwait.Within(t.Context())
 			defer cancel()
 			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at, nil)
 			res, err := b.client.Do(req)
@@ -115,7 +116,7 @@ func TestExpectContinueIsAskedOfTheSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(testwait.End())
 	fmt.Fprintf(c, "POST http://%s/ HTTP/1.1\r\nHost: %s\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n", at, at)
 	br := bufio.NewReader(c)
 	res, err := http.ReadResponse(br, nil)
@@ -155,7 +156,7 @@ func TestATunnelPassesOnAHalfClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(testwait.End())
 	to := "site.test" + portOf(ln.Addr().String())
 	// The first bytes come along with the request, before it is answered.
 	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\nearly", to, to)
@@ -239,7 +240,7 @@ func TestWhatIsNoProxyRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = c.SetDeadline(testwait.End())
 		_, _ = io.WriteString(c, request)
 		line, _ := bufio.NewReader(c).ReadString('\n')
 		_ = c.Close()
@@ -260,16 +261,11 @@ func TestTooManyConnections(t *testing.T) {
 	}
 	_ = tunnel.Close()
 	// The proxy learns of it a moment later; each try is a round trip.
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	testwait.For(t, "the place that was given back", func() bool {
 		res, _, c := connect(t, b.addr, at)
 		_ = c.Close()
-		if res.StatusCode == 200 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the place was not given back: %d", res.StatusCode)
-		}
-	}
+		return res.StatusCode == 200
+	})
 }
 
 func TestClose(t *testing.T) {
@@ -305,7 +301,7 @@ func TestClose(t *testing.T) {
 		}
 	}()
 	<-looking
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := testwait.Within(t.Context())
 	defer cancel()
 	if err := b.Close(ctx); err != nil {
 		t.Fatal(err)
@@ -427,7 +423,7 @@ func TestASilentUpstreamIsGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // short: it must run out
 	defer cancel()
 	_, err = up.connect(ctx, netip.MustParseAddrPort("8.8.8.8:80"))
 	if status, kind := statusOf(err); status != http.StatusGatewayTimeout || kind != "upstream" {

@@ -2,10 +2,10 @@ package link_test
 
 import (
 	"testing"
-	"time"
 
 	"tapin/internal/fault"
 	"tapin/internal/link"
+	"tapin/internal/testwait"
 )
 
 func TestADeviceThatWasOverheardOnlyWatchesUntilAnotherHasTheLink(t *testing.T) {
@@ -85,7 +85,7 @@ func TestWhoIsNoOwnerAnyMoreLosesWhatIsOpen(t *testing.T) {
 	}
 	select {
 	case <-changed:
-	case <-time.After(time.Minute):
+	case <-testwait.Over():
 		t.Error("who is in is not told")
 	}
 	if _, err := r.Enter(t.Context(), theirs.ID, device); code(err) != fault.LinkExpired {

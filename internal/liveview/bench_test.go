@@ -9,6 +9,7 @@ import (
 	"tapin/bench/timing"
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/link"
+	"tapin/internal/testwait"
 )
 
 // pulse is a page that changes its colour with every press.
@@ -48,7 +49,7 @@ func BenchmarkTapToPicture(b *testing.B) {
 
 // tapBesideRaw plays the rounds from one to another with two browsers.
 func tapBesideRaw(t *testing.T, took *timing.Rounds[time.Duration], from, to int) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*testwait.Limit())
 	defer cancel()
 	h := open(ctx, t, map[string]string{"/": pulse}, nil)
 	h.lend("hof_1")
@@ -82,7 +83,7 @@ func tapBesideRaw(t *testing.T, took *timing.Rounds[time.Duration], from, to int
 	call("Page.navigate", map[string]any{"url": h.URL + "/"})
 	select {
 	case <-loaded:
-	case <-time.After(20 * time.Second):
+	case <-testwait.Over():
 		t.Fatal("the floor's page did not load")
 	}
 	call("Page.bringToFront", struct{}{})
@@ -96,7 +97,7 @@ func tapBesideRaw(t *testing.T, took *timing.Rounds[time.Duration], from, to int
 		case raw := <-frames:
 			call("Page.screencastFrameAck", map[string]any{"sessionId": numberOf(raw)})
 			return true
-		case <-time.After(3 * time.Second):
+		case <-time.After(3 * time.Second): // short: a picture that does not come counts for nothing
 			return false
 		}
 	}
@@ -163,7 +164,7 @@ func BenchmarkTapAmongViewers(b *testing.B) {
 	names := []string{"alone", "twenty", "narrow"}
 	took := map[string][]time.Duration{}
 	measure(b, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // short: ten minutes, for a measurement
 		defer cancel()
 		drivers := map[string]*phone{}
 		for _, name := range names {

@@ -40,7 +40,7 @@ func TestAPersonSeesTapsAndSeesTheAnswer(t *testing.T) {
 	p.tap(ctx, "hof_1", 50, 50)
 	p.shows("b")
 	p.state("you drive", func(s map[string]any) bool { return s["driver"] == "you" })
-	if last, watching := h.door.Presence(session); !watching || time.Since(last) > time.Minute {
+	if last, watching := h.door.Presence(session); !watching || time.Since(last) > time.Minute { // short: somebody was there just now
 		t.Errorf("present: %v %v", last, watching)
 	}
 	p.until("a sharp still once the page rests", func() bool { return p.frames[len(p.frames)-1].flags&1 != 0 })

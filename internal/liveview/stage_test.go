@@ -33,6 +33,7 @@ import (
 	"tapin/internal/page"
 	"tapin/internal/secret"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 )
 
 func TestMain(m *testing.M) { browsertest.Main(m, nil) }
@@ -195,7 +196,7 @@ func built(t *testing.T, pages fs.FS, opts *liveview.Options) *house {
 	served := make(chan error, 1)
 	go func() { served <- h.door.Serve(ln) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := testwait.Within(context.Background())
 		defer cancel()
 		if err := h.door.Shutdown(ctx); err != nil {
 			t.Errorf("shut down: %v", err)
@@ -253,7 +254,7 @@ func (h *house) launch(ctx context.Context, id string, site *httptest.Server) (b
 	policy := browsertest.Policy(site)
 	policy.Allow = append(policy.Allow, strings.Replace(policy.Allow[0], "127.0.0.1", "localhost", 1))
 	provider := local.New(dir, 1, nil)
-	inst, err := provider.Create(ctx, browser.Spec{ID: id, KeepUntil: time.Now().Add(3 * time.Minute), Policy: policy})
+	inst, err := provider.Create(ctx, browser.Spec{ID: id, KeepUntil: testwait.Late(), Policy: policy})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -452,7 +453,7 @@ func (p *phone) send(ctx context.Context, m any) {
 // until waits, by what comes through the socket alone.
 func (p *phone) until(what string, is func() bool) {
 	p.t.Helper()
-	late := time.After(30 * time.Second)
+	late := testwait.Over()
 	for {
 		p.mu.Lock()
 		done, news := is(), p.news

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 // webkit is a WebKit that a test drives by the WebDriver protocol.
@@ -40,7 +41,7 @@ func openWebKit(t *testing.T, width, height int) *webkit {
 	driver.Env = append(os.Environ(), "DISPLAY="+display, "GDK_BACKEND=x11", "LIBGL_ALWAYS_SOFTWARE=1", "NO_AT_BRIDGE=1", "WEBKIT_DISABLE_DMABUF_RENDERER=1")
 	startGroup(t, driver)
 	w := &webkit{t: t, base: fmt.Sprintf("http://127.0.0.1:%d", port)}
-	browsertest.Eventually(t, 20*time.Second, "the driver serving", func() bool {
+	testwait.For(t, "the driver serving", func() bool {
 		var now struct{ Ready bool }
 		return w.try(t.Context(), http.MethodGet, "/status", nil, &now) == nil && now.Ready
 	})
@@ -50,7 +51,7 @@ func openWebKit(t *testing.T, width, height int) *webkit {
 	w.must(http.MethodPost, "/session", map[string]any{"capabilities": map[string]any{}}, &made)
 	w.base += "/session/" + made.SessionID
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := testwait.Within(context.Background())
 		defer cancel()
 		_ = w.try(ctx, http.MethodDelete, "", nil, nil)
 	})
@@ -70,7 +71,7 @@ func startX(t *testing.T) string {
 	x.ExtraFiles = []*os.File{write}
 	startGroup(t, x)
 	_ = write.Close()
-	_ = read.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = read.SetReadDeadline(testwait.End())
 	number, err := bufio.NewReader(read).ReadString('\n')
 	if err != nil {
 		t.Fatalf("the display did not start: %v", err)
@@ -94,7 +95,7 @@ func startGroup(t *testing.T, cmd *exec.Cmd) {
 
 // try sends one command.
 func (w *webkit) try(ctx context.Context, method, path string, body, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := testwait.Within(ctx)
 	defer cancel()
 	var raw []byte
 	if method == http.MethodPost {
@@ -150,7 +151,7 @@ func (w *webkit) eval(expression string) string {
 // until waits for an expression to be true.
 func (w *webkit) until(what, expression string) {
 	w.t.Helper()
-	browsertest.Eventually(w.t, 20*time.Second, what, func() bool { return w.eval(expression) == "true" })
+	testwait.For(w.t, what, func() bool { return w.eval(expression) == "true" })
 }
 
 // find is the one element of a selector, as the protocol names it.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"tapin/internal/browser/browsertest"
 	"tapin/internal/link"
 	"tapin/internal/liveview"
+	"tapin/internal/testwait"
 	"tapin/web"
 )
 
@@ -58,7 +58,7 @@ func TestThePhonePageWorksInWebKit(t *testing.T) {
 				t.Logf("%s is %q", what, got)
 			}
 		})
-		browsertest.Eventually(t, 15*time.Second, what+" being "+want, func() bool {
+		testwait.For(t, what+" being "+want, func() bool {
 			got = h.eval(ctx, script)
 			var text string
 			if json.Unmarshal([]byte(got), &text) == nil {
@@ -120,5 +120,5 @@ func TestThePhonePageWorksInWebKit(t *testing.T) {
 	remote("the form", `document.title`, "sent")
 	x, y = w.middle("#done")
 	w.tap(x, y, time.Second)
-	browsertest.Eventually(t, 15*time.Second, "the hand-off being over", func() bool { return h.decisions() == "finish hof_1 false" })
+	testwait.For(t, "the hand-off being over", func() bool { return h.decisions() == "finish hof_1 false" })
 }

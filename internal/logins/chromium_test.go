@@ -8,13 +8,13 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"tapin/internal/browser"
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/browser/local"
+	"tapin/internal/testwait"
 )
 
 // TestARealBrowserIsLoggedInAgain has a site log a browser in with every kind
@@ -88,7 +88,7 @@ func launch(t *testing.T, site *httptest.Server, state *browser.State) browser.I
 	t.Cleanup(func() { _ = os.RemoveAll(run) })
 	provider := local.New(run, 1, nil)
 	inst, err := provider.Create(browsertest.Context(t), browser.Spec{
-		ID: "ses_login-1", State: state, KeepUntil: time.Now().Add(time.Minute), Policy: browsertest.Policy(site),
+		ID: "ses_login-1", State: state, KeepUntil: testwait.Late(), Policy: browsertest.Policy(site),
 	})
 	must(t, err)
 	t.Cleanup(func() { browsertest.End(t, provider, inst.Ref()) })

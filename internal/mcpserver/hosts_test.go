@@ -9,9 +9,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tapin/internal/testwait"
 )
 
 func TestTwoHostsShareTheBrowserAndADeathCostsNothing(t *testing.T) {
@@ -37,10 +38,10 @@ func TestTwoHostsShareTheBrowserAndADeathCostsNothing(t *testing.T) {
 		defer close(waiting)
 		_, _ = first.CallTool(context.Background(), &mcp.CallToolParams{Name: "browser_wait_for", Arguments: map[string]any{"text": "never comes", "wait_ms": 50_000}})
 	}()
-	await(t, func() bool { return inFlight(t, h) })
+	testwait.For(t, "the call", func() bool { return inFlight(t, h) })
 	first.kill()
 	<-waiting
-	await(t, func() bool { return !inFlight(t, h) }) // its call ended with it
+	testwait.For(t, "the end of the call", func() bool { return !inFlight(t, h) }) // its call ended with it
 
 	third := h.overPipes(t, nil, nil)
 	for name, c := range map[string]*host{"the one that stayed": second, "the one that came": third} {
@@ -57,18 +58,6 @@ func TestTwoHostsShareTheBrowserAndADeathCostsNothing(t *testing.T) {
 func page(data map[string]any) map[string]any {
 	p, _ := data["page"].(map[string]any)
 	return p
-}
-
-// await polls what has no event to wait for.
-func await(t *testing.T, is func() bool) {
-	t.Helper()
-	for tick := time.NewTicker(20 * time.Millisecond); !is(); {
-		select {
-		case <-tick.C:
-		case <-t.Context().Done():
-			t.Fatal(t.Context().Err())
-		}
-	}
 }
 
 // inFlight tells whether the sidecar is waiting for a page, from its own figures.
@@ -116,7 +105,7 @@ func TestACancelledCallStopsAndALongOneTellsThatItGoesOn(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("a cancelled call ended well")
 	}
-	await(t, func() bool { return !inFlight(t, h) })
+	testwait.For(t, "the end of the call", func() bool { return !inFlight(t, h) })
 	c.must("browser_status", nil)
 }
 

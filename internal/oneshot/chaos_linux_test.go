@@ -16,6 +16,7 @@ import (
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
+	"tapin/internal/testwait"
 )
 
 // rounds is how often a chaos test does its thing: a few times in every run,
@@ -63,7 +64,7 @@ func (w *world) use() use {
 // calm waits until nothing is under way.
 func (w *world) calm(t *testing.T) {
 	t.Helper()
-	browsertest.Eventually(t, 2*answerWithin, "calm", func() bool {
+	testwait.For(t, "calm", func() bool {
 		w.pool.mu.Lock()
 		quiet := w.pool.waiting == 0 && w.pool.making == 0
 		w.pool.mu.Unlock()
@@ -129,7 +130,7 @@ func TestChaosOneShotsLeaveNothingBehind(t *testing.T) {
 	for left := total; left > 0; left -= 50 {
 		batch(min(50, left), true)
 	}
-	browsertest.Eventually(t, 2*answerWithin, "one browser", func() bool { return len(w.browsers()) == 1 })
+	testwait.For(t, "one browser", func() bool { return len(w.browsers()) == 1 })
 	after := w.use()
 	summary := map[fault.Code]int32{}
 	codes.Range(func(code, n any) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 // probe is a page that leaves a mark wherever a page can, says first which
@@ -159,7 +160,7 @@ func TestOneShotsLeaveNothingForEachOther(t *testing.T) {
 			ready := func() {
 				t.Helper()
 				if warm > 0 {
-					browsertest.Eventually(t, answerWithin, "the warm contexts", func() bool { return w.pool.readyNow() == warm })
+					testwait.For(t, "the warm contexts", func() bool { return w.pool.readyNow() == warm })
 				}
 			}
 			ready()
@@ -227,7 +228,7 @@ func (w *world) marked(ctx context.Context, t *testing.T, at *place) map[string]
 			if err != nil {
 				t.Fatal(err)
 			}
-			browsertest.Eventually(t, answerWithin, "the second tab", func() bool {
+			testwait.For(t, "the second tab", func() bool {
 				tab, err = at.tabs.Front(ctx)
 				return err == nil && tab.ID() != at.tab.ID()
 			})
@@ -235,7 +236,7 @@ func (w *world) marked(ctx context.Context, t *testing.T, at *place) map[string]
 		if err := w.open(ctx, tab, w.site.URL+"/probe"); err != nil {
 			t.Fatal(err)
 		}
-		browsertest.Eventually(t, answerWithin, "the probe", func() bool {
+		testwait.For(t, "the probe", func() bool {
 			nav, err := tab.Here(ctx)
 			return err == nil && nav.Title == "probed"
 		})

@@ -15,6 +15,7 @@ import (
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/browser/local"
 	"tapin/internal/fault"
+	"tapin/internal/testwait"
 )
 
 // browsers are the folders of those that run.
@@ -71,7 +72,7 @@ func TestABrowserThatIsKilledIsReplaced(t *testing.T) {
 	if err != nil || got.Title != "here" || got.Retries != 1 {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	browsertest.Eventually(t, answerWithin, "one browser", func() bool { return len(w.browsers()) == 1 })
+	testwait.For(t, "one browser", func() bool { return len(w.browsers()) == 1 })
 }
 
 func TestACallWithoutTimeForAnotherAttemptSaysThatTheBrowserIsGone(t *testing.T) {
@@ -103,7 +104,7 @@ func TestACallerWhoLeavesTakesTheContextAlong(t *testing.T) {
 	if _, err := w.Screenshot(ctx, ShotCall{Call: w.at("/slow")}); err == nil || time.Since(began) > openWithin {
 		t.Errorf("%v after %s", err, time.Since(began))
 	}
-	browsertest.Eventually(t, answerWithin, "the context to go", func() bool { return w.house.guestsNow() == 0 && !w.pool.busy() })
+	testwait.For(t, "the context to go", func() bool { return w.house.guestsNow() == 0 && !w.pool.busy() })
 }
 
 func TestABrowserThatNobodyNeedsIsEnded(t *testing.T) {
@@ -115,7 +116,7 @@ func TestABrowserThatNobodyNeedsIsEnded(t *testing.T) {
 		if _, err := w.Extract(browsertest.Context(t), ExtractCall{Call: w.at("/")}); err != nil {
 			t.Fatal(err)
 		}
-		browsertest.Eventually(t, answerWithin, "the browser to end", func() bool { return len(w.browsers()) == 0 })
+		testwait.For(t, "the browser to end", func() bool { return len(w.browsers()) == 0 })
 	}
 }
 
@@ -136,7 +137,7 @@ func TestABrowserThatIsWornOutIsReplaced(t *testing.T) {
 	if len(seen) != 2 {
 		t.Errorf("there were %d browsers", len(seen))
 	}
-	browsertest.Eventually(t, answerWithin, "the worn ones to end", func() bool { return len(w.browsers()) == 0 })
+	testwait.For(t, "the worn ones to end", func() bool { return len(w.browsers()) == 0 })
 }
 
 func TestWarmContexts(t *testing.T) {
@@ -147,7 +148,7 @@ func TestWarmContexts(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, mux, func(o *Options) { o.Warm = 2 })
 		w.Begin()
-		browsertest.Eventually(t, answerWithin, "two contexts", func() bool { return w.pool.readyNow() == 2 })
+		testwait.For(t, "two contexts", func() bool { return w.pool.readyNow() == 2 })
 		for range 2 {
 			if _, err := w.Extract(ctx, ExtractCall{Call: w.at("/")}); err != nil {
 				t.Fatal(err)
@@ -156,7 +157,7 @@ func TestWarmContexts(t *testing.T) {
 		if w.contexts("warm") != 2 || w.contexts("cold") != 0 {
 			t.Errorf("%v warm, %v cold", w.contexts("warm"), w.contexts("cold"))
 		}
-		browsertest.Eventually(t, answerWithin, "two contexts again", func() bool { return w.pool.readyNow() == 2 })
+		testwait.For(t, "two contexts again", func() bool { return w.pool.readyNow() == 2 })
 	})
 	t.Run("that have waited too long give way to fresh ones", func(t *testing.T) {
 		t.Parallel()
@@ -164,7 +165,7 @@ func TestWarmContexts(t *testing.T) {
 		w.pool.oldest = 300 * time.Millisecond
 		w.Begin()
 		made := map[*place]bool{}
-		browsertest.Eventually(t, answerWithin, "three generations", func() bool {
+		testwait.For(t, "three generations", func() bool {
 			w.pool.mu.Lock()
 			defer w.pool.mu.Unlock()
 			for _, p := range w.pool.ready {
@@ -180,7 +181,7 @@ func TestWarmContexts(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, mux, func(o *Options) { o.Warm = 1 })
 		w.Begin()
-		browsertest.Eventually(t, answerWithin, "a context", func() bool { return w.pool.readyNow() == 1 })
+		testwait.For(t, "a context", func() bool { return w.pool.readyNow() == 1 })
 		w.kill(t)
 		if got, err := w.Extract(ctx, ExtractCall{Call: w.at("/")}); err != nil || got.Title != "quick" {
 			t.Errorf("%+v, %v", got, err)
@@ -194,7 +195,7 @@ func TestWarmContexts(t *testing.T) {
 				t.Fatal("no")
 			}
 		}
-		browsertest.Eventually(t, answerWithin, "the context", func() bool { return w.pool.readyNow() == 1 })
+		testwait.For(t, "the context", func() bool { return w.pool.readyNow() == 1 })
 		if _, err := w.Extract(ctx, ExtractCall{Call: w.at("/")}); err != nil || w.contexts("warm") != 1 {
 			t.Errorf("%v warm, %v", w.contexts("warm"), err)
 		}
@@ -230,7 +231,7 @@ func TestHandsThatAreFullAreSaidToBe(t *testing.T) {
 			}
 		})
 	}
-	browsertest.Eventually(t, answerWithin, "those beyond the line to be sent away", func() bool { return refused.Load() == 5 })
+	testwait.For(t, "those beyond the line to be sent away", func() bool { return refused.Load() == 5 })
 	disperse()
 	wg.Wait()
 	cancel()
@@ -245,11 +246,11 @@ func TestWhatAnEarlierProcessLeftIsEnded(t *testing.T) {
 	ctx := browsertest.Context(t)
 	mux, _ := slowly()
 	w := newWorld(t, mux, nil)
-	earlier, err := local.New(w.run, 0, nil).Share(ctx, browser.Spec{ID: mark + "_left", KeepUntil: time.Now().Add(time.Minute)})
+	earlier, err := local.New(w.run, 0, nil).Share(ctx, browser.Spec{ID: mark + "_left", KeepUntil: testwait.Late()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := local.New(w.run, 0, nil).Create(ctx, browser.Spec{ID: "ses_other", KeepUntil: time.Now().Add(time.Minute)})
+	other, err := local.New(w.run, 0, nil).Create(ctx, browser.Spec{ID: "ses_other", KeepUntil: testwait.Late()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +260,7 @@ func TestWhatAnEarlierProcessLeftIsEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-earlier.Done()
-	browsertest.Eventually(t, answerWithin, "the left-over to go", func() bool {
+	testwait.For(t, "the left-over to go", func() bool {
 		_, err := os.Stat(filepath.Join(w.run, mark+"_left"))
 		return os.IsNotExist(err) && len(w.browsers()) == 1
 	})

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"tapin/internal/browser"
 	"tapin/internal/browser/browsertest"
@@ -17,6 +16,7 @@ import (
 	"tapin/internal/egress"
 	"tapin/internal/fault"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 // A browser elsewhere has no guard of ours at its network. What is left are the
@@ -51,7 +51,7 @@ func TestABrowserElsewhereIsJudgedByItsAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := testwait.Within(context.Background())
 		defer cancel()
 		if err := r.Close(ctx); err != nil {
 			t.Error(err)

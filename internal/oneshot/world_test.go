@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -20,6 +19,7 @@ import (
 	"tapin/internal/browser/local"
 	"tapin/internal/egress"
 	"tapin/internal/fault"
+	"tapin/internal/testwait"
 )
 
 func TestMain(m *testing.M) { browsertest.Main(m, nil) }
@@ -50,7 +50,7 @@ func newWorld(t *testing.T, mux *http.ServeMux, change func(*Options)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := testwait.Within(context.Background())
 		defer cancel()
 		if err := w.Close(ctx); err != nil {
 			t.Errorf("close: %v", err)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,6 +13,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/page"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 // guarded is a page behind a password.
@@ -71,7 +71,7 @@ func TestASiteThatWantsAPasswordIsAQuestion(t *testing.T) {
 	// A form that is sent to such a place, by a click of the page's own.
 	tab = s.open(ctx, t, "/")
 	s.eval(ctx, t, tab, `void document.querySelector("button").click()`)
-	browsertest.Eventually(t, 10*time.Second, "the question of a form's answer", func() bool { return len(tab.Pending()) == 1 })
+	testwait.For(t, "the question of a form's answer", func() bool { return len(tab.Pending()) == 1 })
 	if got := tab.Pending()[0]; got.Kind != page.AskHTTPAuth || got.Origin != s.URL {
 		t.Fatalf("the question is %+v", got)
 	}

@@ -286,12 +286,12 @@ func TestAShortPatienceIsHonoured(t *testing.T) {
 			}
 			best = min(best, time.Since(began))
 		}
-		if best > 800*time.Millisecond {
+		if best > 3*time.Second { // short: without one it is five and ten
 			t.Errorf("%s with a patience of 50ms took %s", name, best)
 		}
 	}
 	began := time.Now()
-	if _, err := s.tab.Screenshot(ctx, page.ShotOptions{Locator: &missing}); !errors.Is(err, fault.ElementNotFound) || time.Since(began) > 9*time.Second {
+	if _, err := s.tab.Screenshot(ctx, page.ShotOptions{Locator: &missing}); !errors.Is(err, fault.ElementNotFound) || time.Since(began) < 5*time.Second { // short: no less than what an element gets
 		t.Errorf("without a patience: %v after %s", err, time.Since(began))
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 // audience keeps what a cast shows.
@@ -75,7 +75,7 @@ func TestACastShowsWhatIsInFront(t *testing.T) {
 	defer cast.Close()
 	settled := func(want string) {
 		t.Helper()
-		browsertest.Eventually(t, 10*time.Second, "the picture is "+want, func() bool {
+		testwait.For(t, "the picture is "+want, func() bool {
 			f := a.last()
 			cast.Ack(ctx, f.Number)
 			return colour(t, f) == want
@@ -95,7 +95,7 @@ func TestACastShowsWhatIsInFront(t *testing.T) {
 	if err := tab.Wheel(ctx, page.Wheel{X: 50, Y: 50, DY: 400}); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the frame tells of the scrolling", func() bool {
+	testwait.For(t, "the frame tells of the scrolling", func() bool {
 		f := a.last()
 		cast.Ack(ctx, f.Number)
 		return f.ScrollY == 400
@@ -112,7 +112,7 @@ func TestACastShowsWhatIsInFront(t *testing.T) {
 	settled("b")
 
 	cast.Tune(ctx, page.CastOptions{MaxWidth: 320, MaxHeight: 180, Quality: 30})
-	browsertest.Eventually(t, 10*time.Second, "the pictures are smaller", func() bool {
+	testwait.For(t, "the pictures are smaller", func() bool {
 		f := a.last()
 		cast.Ack(ctx, f.Number)
 		cfg, err := jpeg.DecodeConfig(bytes.NewReader(f.JPEG))
@@ -133,10 +133,10 @@ let n = 0; (function f() { n++; document.body.style.background = 'hsl(' + perfor
 	var a audience
 	cast := w.tabs.Cast(page.CastOptions{MaxWidth: 320}, a.show)
 	defer cast.Close()
-	browsertest.Eventually(t, 10*time.Second, "frames come", func() bool { return len(a.seen()) >= 2 })
+	testwait.For(t, "frames come", func() bool { return len(a.seen()) >= 2 })
 	// A cast that begins anew, as it does when the window is put away, has as many once more.
 	frames, since := -1, 0
-	browsertest.Eventually(t, 10*time.Second, "the page paints on and on and nothing more comes", func() bool {
+	testwait.For(t, "the page paints on and on and nothing more comes", func() bool {
 		painted, _ := strconv.Atoi(w.eval(ctx, t, tab, `n`))
 		if n := len(a.seen()); n != frames {
 			frames, since = n, painted
@@ -145,7 +145,7 @@ let n = 0; (function f() { n++; document.body.style.background = 'hsl(' + perfor
 	})
 	cast.Ack(ctx, a.last().Number)
 	before := len(a.seen())
-	browsertest.Eventually(t, 10*time.Second, "further frames come", func() bool { return len(a.seen()) > before })
+	testwait.For(t, "further frames come", func() bool { return len(a.seen()) > before })
 }
 
 func TestKeysOfAPerson(t *testing.T) {
@@ -159,7 +159,7 @@ func TestKeysOfAPerson(t *testing.T) {
 			}
 		}
 	}
-	browsertest.Eventually(t, 10*time.Second, "the page hears the keys", func() bool {
+	testwait.For(t, "the page hears the keys", func() bool {
 		now, err := tab.Here(ctx)
 		return err == nil && now.Title == "taEnterß"
 	})

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 func TestSelectChoosesFromListsOfAllKinds(t *testing.T) {
@@ -83,7 +83,7 @@ func TestSelectChoosesFromListsOfAllKinds(t *testing.T) {
 	if _, err := d.tab.Select(ctx, css("#s"), []string{"Beta"}, 0); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 5*time.Second, "the choice in the frame", func() bool { return d.title(ctx, t) == "b" })
+	testwait.For(t, "the choice in the frame", func() bool { return d.title(ctx, t) == "b" })
 }
 
 func TestUploadFindsTheInputBehindWhatIsShown(t *testing.T) {
@@ -119,11 +119,11 @@ func TestUploadFindsTheInputBehindWhatIsShown(t *testing.T) {
 		{"#framed", []string{b}, "b.png:5"},
 		{"#framedbutton", []string{a}, "a.txt:5"},
 	} {
-		if err := d.tab.Upload(ctx, css(tt.selector), tt.files, 5*time.Second); err != nil {
+		if err := d.tab.Upload(ctx, css(tt.selector), tt.files, testwait.Limit()); err != nil {
 			t.Errorf("%s: %v", tt.selector, err)
 			continue
 		}
-		browsertest.Eventually(t, 5*time.Second, "the file in "+tt.selector, func() bool { return d.title(ctx, t) == tt.want })
+		testwait.For(t, "the file in "+tt.selector, func() bool { return d.title(ctx, t) == tt.want })
 	}
 	for _, tt := range []struct {
 		selector string

@@ -12,6 +12,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/page"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 func TestADialogThatAnswersADeedIsNoFailure(t *testing.T) {
@@ -38,7 +39,7 @@ func TestADialogThatAnswersADeedIsNoFailure(t *testing.T) {
 				}
 				fields = append(fields, page.Field{Locator: page.Locator{CSS: c}, Value: secret.New(value)})
 			}
-			return s.tab.Fill(ctx, fields, 2*time.Second)
+			return s.tab.Fill(ctx, fields, testwait.Limit())
 		}
 	}
 	other := func(err error) ([]page.Filled, error) { return nil, err }
@@ -55,18 +56,18 @@ func TestADialogThatAnswersADeedIsNoFailure(t *testing.T) {
 		{"a text that may be there in part", fill("#typed"), false, []bool{false}, "typed.value[0] === 'w'"},
 		{"a field after the one that asks", fill("#tick", "#plain"), true, []bool{true}, "tick.checked && plain.value === ''"},
 		{"a list", func() ([]page.Filled, error) {
-			_, err := s.tab.Select(ctx, page.Locator{CSS: "#list"}, []string{"Blue"}, 2*time.Second)
+			_, err := s.tab.Select(ctx, page.Locator{CSS: "#list"}, []string{"Blue"}, testwait.Limit())
 			return other(err)
 		}, false, nil, "list.value === 'Blue'"},
 		{"a drawn list", func() ([]page.Filled, error) {
-			_, err := s.tab.Select(ctx, page.Locator{CSS: "#drawn"}, []string{"Large"}, 2*time.Second)
+			_, err := s.tab.Select(ctx, page.Locator{CSS: "#drawn"}, []string{"Large"}, testwait.Limit())
 			return other(err)
 		}, false, nil, "true"},
 		{"a file", func() ([]page.Filled, error) {
-			return other(s.tab.Upload(ctx, page.Locator{CSS: "#file"}, []string{file}, 2*time.Second))
+			return other(s.tab.Upload(ctx, page.Locator{CSS: "#file"}, []string{file}, testwait.Limit()))
 		}, false, nil, "file.files.length === 1"},
 		{"a file that a button asks for", func() ([]page.Filled, error) {
-			return other(s.tab.Upload(ctx, page.Locator{CSS: "#ask"}, []string{file}, 2*time.Second))
+			return other(s.tab.Upload(ctx, page.Locator{CSS: "#ask"}, []string{file}, testwait.Limit()))
 		}, false, nil, "late.files.length === 1"},
 	} {
 		s.open(ctx, t, "/")
@@ -98,7 +99,7 @@ func TestADialogThatAnswersADeedIsNoFailure(t *testing.T) {
 		s.bare.Eval(ctx, t, "setTimeout(() => alert('by itself'))")
 	})
 	never := []page.Field{{Locator: page.Locator{CSS: "#never"}, Value: secret.New("words")}}
-	_, err := s.tab.Fill(ctx, never, 20*time.Second)
+	_, err := s.tab.Fill(ctx, never, testwait.Limit())
 	waited.Wait()
 	if !errors.Is(err, fault.DialogOpen) {
 		t.Errorf("a dialog that nobody asked for, while a field was waited for: %v", err)

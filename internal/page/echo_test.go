@@ -3,10 +3,10 @@ package page_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 // Whoever hears a click, or keeps it to itself: it is told of once, with
@@ -29,7 +29,7 @@ func TestAClickIsToldOfInWhateverWayThePageTakesIt(t *testing.T) {
 	d := sitAt(ctx, t, pages)
 	for path := range pages {
 		d.open(ctx, t, path)
-		clicked, err := d.tab.Click(ctx, css("#p"), page.ClickOptions{Timeout: 5 * time.Second})
+		clicked, err := d.tab.Click(ctx, css("#p"), page.ClickOptions{Timeout: testwait.Limit()})
 		if err != nil || clicked.Effect != page.Confirmed {
 			t.Errorf("%s: %+v, %v", path, clicked, err)
 		}

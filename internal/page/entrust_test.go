@@ -14,6 +14,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/page"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 const entrusted = "canary-Entrusted-5d!"
@@ -61,7 +62,7 @@ func TestWhatBelongsToASiteIsTypedThereAlone(t *testing.T) {
 	} {
 		t.Run("into "+name, func(t *testing.T) {
 			d.open(ctx, t, tt.path)
-			if _, err := d.tab.Fill(ctx, trust(tt.selector), 2*time.Second); err != nil {
+			if _, err := d.tab.Fill(ctx, trust(tt.selector), testwait.Limit()); err != nil {
 				t.Fatal(err)
 			}
 			d.says(ctx, t, tt.read, entrusted)
@@ -86,7 +87,7 @@ func TestWhatBelongsToASiteIsTypedThereAlone(t *testing.T) {
 			if _, err := d.tab.Navigate(ctx, address, page.WaitLoad); err != nil {
 				t.Fatal(err)
 			}
-			got, err := d.tab.Fill(ctx, trust("#p"), 2*time.Second)
+			got, err := d.tab.Fill(ctx, trust("#p"), testwait.Limit())
 			if !errors.Is(err, fault.Forbidden) || len(got) != 1 || got[0].OK {
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -181,17 +182,16 @@ func TestAPageThatMovesOnTakesNothingWithIt(t *testing.T) {
 				t.Errorf("it ended with %v", err)
 			}
 			if strings.HasPrefix(pages[path], told) {
-				deadline := time.Now().Add(5 * time.Second)
 				title := ""
-				for !strings.HasPrefix(title, "alive") && time.Now().Before(deadline) {
+				if !testwait.Comes(func() bool {
 					title = d.eval(ctx, t, d.tab, "new Promise(done => requestAnimationFrame(() => done(document.title)))")
-				}
-				if !strings.HasPrefix(title, "alive") || strings.Contains(title, "canary") || strings.Contains(title, "stolen") {
+					return strings.HasPrefix(title, "alive")
+				}) || !strings.HasPrefix(title, "alive") || strings.Contains(title, "canary") || strings.Contains(title, "stolen") {
 					t.Errorf("the ear in the frame says %q", title)
 				}
 				return
 			}
-			if err := d.tab.WaitFor(ctx, page.WaitOptions{URL: "/ear", State: "load", Timeout: 5 * time.Second}); err != nil {
+			if err := d.tab.WaitFor(ctx, page.WaitOptions{URL: "/ear", State: "load", Timeout: testwait.Limit()}); err != nil {
 				t.Fatal(err)
 			}
 			d.says(ctx, t, `heard.includes('canary') || heard.includes('stolen') || document.querySelector('#p').value !== ''`, "false")

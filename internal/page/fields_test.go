@@ -15,6 +15,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/page"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 // soon is what a test gives to something that must fail.
@@ -229,7 +230,7 @@ func TestTextGoesToTheFocusedFieldWhereverItIs(t *testing.T) {
 		if other := path == "/cross" || path == "/deep"; other != strings.HasPrefix(got.Origin, "http://localhost:") {
 			t.Errorf("%s: the field is said to belong to %s", path, got.Origin)
 		}
-		browsertest.Eventually(t, 5*time.Second, "the text in "+path, func() bool { return d.title(ctx, t) == "aB 1é" })
+		testwait.For(t, "the text in "+path, func() bool { return d.title(ctx, t) == "aB 1é" })
 	}
 	d.eval(ctx, t, d.tab, "document.designMode = 'off'")
 	for _, empty := range []string{"document.body.innerHTML = '<button>b</button>'", "document.querySelector('button').focus()"} {
@@ -265,7 +266,7 @@ func TestCodesGoIntoTheirBoxesOneEach(t *testing.T) {
 		}
 		switch path {
 		case "/leave":
-			browsertest.Eventually(t, 5*time.Second, "the next page", func() bool { return d.title(ctx, t) == "done" })
+			testwait.For(t, "the next page", func() bool { return d.title(ctx, t) == "done" })
 			d.says(ctx, t, "location.search", "?1-2-3-4-5-6")
 		case "/one":
 			d.says(ctx, t, "c.value", "123456")
@@ -317,7 +318,7 @@ func TestTypingEndsUpInItsFieldWhateverThePageDoes(t *testing.T) {
 			continue
 		}
 		// An editor shows it when it gets round to it.
-		browsertest.Eventually(t, 5*time.Second, path+" has its text", func() bool { return d.eval(ctx, t, d.tab, value) == want })
+		testwait.For(t, path+" has its text", func() bool { return d.eval(ctx, t, d.tab, value) == want })
 		if path == "/stolen" || path == "/timer" {
 			d.says(ctx, t, "other.value", "")
 		}
@@ -381,7 +382,7 @@ func TestTypeClearsSubmitsAndRefuses(t *testing.T) {
 	if _, err := d.tab.Type(ctx, secret.New("x"), page.TypeOptions{Locator: &ask, Submit: true}); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 5*time.Second, "the question", func() bool { return d.tab.Dialog() != nil })
+	testwait.For(t, "the question", func() bool { return d.tab.Dialog() != nil })
 	if _, err := d.tab.Type(ctx, secret.New("x"), page.TypeOptions{}); !errors.Is(err, fault.DialogOpen) {
 		t.Errorf("typing under a dialog gave %v", err)
 	}
@@ -401,7 +402,7 @@ func TestTypingThatADialogEndsLeavesTheKeyboardToTheNext(t *testing.T) {
 	if err := d.tab.Answer(ctx, true, ""); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 5*time.Second, "the answer", func() bool { return d.tab.Dialog() == nil })
+	testwait.For(t, "the answer", func() bool { return d.tab.Dialog() == nil })
 	d.eval(ctx, t, d.tab, "void b.focus()")
 	if err := d.tab.Press(ctx, "x"); err != nil {
 		t.Fatal(err)
@@ -413,7 +414,7 @@ func TestTypingThatADialogEndsLeavesTheKeyboardToTheNext(t *testing.T) {
 	if err != nil || !strings.HasPrefix(got.Origin, "http://localhost") {
 		t.Fatalf("typing at a point in a frame gave %+v, %v", got, err)
 	}
-	browsertest.Eventually(t, 5*time.Second, "the text in the frame", func() bool { return d.title(ctx, t) == "card 42" })
+	testwait.For(t, "the text in the frame", func() bool { return d.title(ctx, t) == "card 42" })
 	if _, err := d.tab.Type(ctx, secret.New("a\xff"), into("#b")); !errors.Is(err, fault.InvalidRequest) {
 		t.Fatalf("a text that is none gave %v", err)
 	}

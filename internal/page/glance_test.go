@@ -2,10 +2,10 @@ package page_test
 
 import (
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 func TestGlancesTellOfEveryChange(t *testing.T) {
@@ -18,7 +18,7 @@ func TestGlancesTellOfEveryChange(t *testing.T) {
 	// until waits by the glances' own word alone.
 	until := func(what string, is func([]page.Glance) bool) {
 		t.Helper()
-		late := time.After(10 * time.Second)
+		late := testwait.Over()
 		for {
 			now, changed := w.tabs.Glances()
 			if is(now) {

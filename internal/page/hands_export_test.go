@@ -2,7 +2,8 @@ package page
 
 import (
 	"context"
-	"time"
+
+	"tapin/internal/testwait"
 )
 
 // Belongs refuses a place that is not of the site.
@@ -14,7 +15,7 @@ func (t *Tab) ClickBy(ctx context.Context, rung string, l Locator) (effect strin
 	if err := o.check("click"); err != nil {
 		return "", err
 	}
-	effect, _, err = t.rung(ctx, rung, l, o, time.Now().Add(5*time.Second))
+	effect, _, err = t.rung(ctx, rung, l, o, testwait.End())
 	return effect, err
 }
 
@@ -26,7 +27,7 @@ func AddressHas(address, pattern string) bool { return addressHas(address, patte
 
 // PressAt finds a point as who acts does, and presses there at once.
 func (t *Tab) PressAt(ctx context.Context, x, y float64) error {
-	got, err := t.locate(ctx, Locator{X: &x, Y: &y}, toAct, 5*time.Second)
+	got, err := t.locate(ctx, Locator{X: &x, Y: &y}, toAct, testwait.Limit())
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 func TestElementsAreFoundAsPeopleNameThem(t *testing.T) {
@@ -54,7 +55,7 @@ func TestElementsAreFoundAsPeopleNameThem(t *testing.T) {
 		{page.Locator{CSS: "nav > a"}, "home"},
 	} {
 		s.bare.Eval(ctx, t, "window.last = ''")
-		got, err := s.tab.Click(ctx, tt.l, page.ClickOptions{Timeout: 3 * time.Second})
+		got, err := s.tab.Click(ctx, tt.l, page.ClickOptions{Timeout: testwait.Limit()})
 		if err != nil || got.Effect != page.Confirmed {
 			t.Errorf("%s: %+v, %v", tt.l, got, err)
 			continue
@@ -148,7 +149,7 @@ func TestThingsAreDraggedBothWays(t *testing.T) {
 	})
 	for _, path := range []string{"/native", "/link", "/pointer", "/refused"} {
 		s.open(ctx, t, path)
-		got, err := s.tab.Drag(ctx, page.Locator{CSS: "#a"}, page.Locator{Text: "B"}, 5*time.Second)
+		got, err := s.tab.Drag(ctx, page.Locator{CSS: "#a"}, page.Locator{Text: "B"}, testwait.Limit())
 		if err != nil || got.Effect != page.Confirmed {
 			t.Errorf("%s: %+v, %v", path, got, err)
 			continue
@@ -380,7 +381,7 @@ func TestPhonesAndZoomedPagesAreClickedInTheRightPlace(t *testing.T) {
 			s.is(ctx, t, "visualViewport.scale > 2.5")
 		}
 		for i, l := range []page.Locator{{CSS: "#go"}, {Text: "Inner"}} {
-			got, err := s.tab.Click(ctx, l, page.ClickOptions{Timeout: 5 * time.Second})
+			got, err := s.tab.Click(ctx, l, page.ClickOptions{Timeout: testwait.Limit()})
 			if err != nil || got.Effect != page.Confirmed || len(got.Tried) != 1 {
 				t.Errorf("%s at scale %v: %+v, %v", l, scale, got, err)
 			}

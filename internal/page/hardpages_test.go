@@ -14,6 +14,7 @@ import (
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 // hitScript counts what arrives in the top document, from whatever frame.
@@ -151,12 +152,8 @@ func (s *stage) open(ctx context.Context, t *testing.T, path string) {
 // is waits until something holds in the page, and says what it is when it does not.
 func (s *stage) is(ctx context.Context, t *testing.T, what string) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Second)
-	for s.bare.Eval(ctx, t, "Boolean("+what+")") != "true" {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not hold; there were %s hits", what, s.bare.Eval(ctx, t, "window.hits"))
-		}
-		time.Sleep(10 * time.Millisecond)
+	if !testwait.Comes(func() bool { return s.bare.Eval(ctx, t, "Boolean("+what+")") == "true" }) {
+		t.Fatalf("%s does not hold; there were %s hits", what, s.bare.Eval(ctx, t, "window.hits"))
 	}
 }
 
@@ -288,7 +285,7 @@ func TestAPersonIsAskedForWhatTheySee(t *testing.T) {
 	} {
 		s.open(ctx, t, tt.path)
 		var ref string
-		browsertest.Eventually(t, 10*time.Second, "a ref for the "+tt.end, func() bool {
+		testwait.For(t, "a ref for the "+tt.end, func() bool {
 			for line := range strings.Lines(snapshot(ctx, t, s.tab, page.SnapshotOptions{}).Text) {
 				if at, rest, ok := strings.Cut(strings.TrimSpace(line), "] "); ok && strings.HasPrefix(rest, tt.end) {
 					ref = strings.TrimPrefix(at, "[")
@@ -317,7 +314,7 @@ func TestClicksThatOpenSomethingAreConfirmed(t *testing.T) {
 		if err != nil || got.Effect != page.Confirmed {
 			t.Fatalf("%s: %+v, %v", text, got, err)
 		}
-		browsertest.Eventually(t, 10*time.Second, text+" in front", func() bool { return len(s.tabs.List()) == 2 && s.title(ctx, t) == "popup" })
+		testwait.For(t, text+" in front", func() bool { return len(s.tabs.List()) == 2 && s.title(ctx, t) == "popup" })
 		popup := s.front(ctx, t)
 		if popup == s.tab {
 			t.Fatalf("%s opened in the same tab", text)
@@ -325,7 +322,7 @@ func TestClicksThatOpenSomethingAreConfirmed(t *testing.T) {
 		if err := s.inst.Conn().Root().Call(ctx, "Target.closeTarget", map[string]string{"targetId": popup.ID()}, nil); err != nil {
 			t.Fatal(err)
 		}
-		browsertest.Eventually(t, 10*time.Second, "the opener in front", func() bool { return s.front(ctx, t) == s.tab })
+		testwait.For(t, "the opener in front", func() bool { return s.front(ctx, t) == s.tab })
 	}
 	for _, text := range []string{"Leave", "Later"} {
 		s.open(ctx, t, "/")

@@ -10,6 +10,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/page"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 // A frame that hangs, as an advertisement may, keeps nobody from the rest of the
@@ -27,28 +28,28 @@ func TestAFrameThatHangs(t *testing.T) {
 	})
 	at := func(x, y float64) page.Locator { return page.Locator{X: &x, Y: &y} }
 	onPage, field, hangs, beside := at(50, 50), at(50, 120), at(380, 240), at(380, 440)
-	click := func(l page.Locator) (page.Clicked, error) {
-		return d.tab.Click(ctx, l, page.ClickOptions{Timeout: time.Second})
+	click := func(l page.Locator, within time.Duration) (page.Clicked, error) {
+		return d.tab.Click(ctx, l, page.ClickOptions{Timeout: within})
 	}
 	d.open(ctx, t, "/")
-	if _, err := click(hangs); err != nil { // it has the focus now
+	if _, err := click(hangs, testwait.Limit()); err != nil { // it has the focus now
 		t.Fatal(err)
 	}
 	d.eval(ctx, t, d.tab, `(frames[0].postMessage('hang', '*'), 0)`)
 	time.Sleep(300 * time.Millisecond)
 	ctx = page.Guarded(ctx, page.Guarding{Permit: func(context.Context, page.Intent) error { return errors.New("nothing here pays") }})
-	endsWithin(t, 6*time.Second, "a key for a frame that hangs", func() {
+	ends(t, "a key for a frame that hangs", func() {
 		if err := d.tab.Press(ctx, "Enter"); !errors.Is(err, fault.WaitTimeout) {
 			t.Errorf("a key for a frame that hangs gave %v", err)
 		}
 	})
-	endsWithin(t, 8*time.Second, "a click into a frame that hangs", func() {
-		if got, err := click(hangs); !errors.Is(err, fault.WaitTimeout) {
+	ends(t, "a click into a frame that hangs", func() {
+		if got, err := click(hangs, time.Second); !errors.Is(err, fault.WaitTimeout) {
 			t.Errorf("a click into a frame that hangs gave %+v, %v", got, err)
 		}
 	})
-	endsWithin(t, 8*time.Second, "a click on what holds a frame that hangs", func() {
-		if got, err := d.tab.Click(ctx, css("iframe"), page.ClickOptions{Timeout: time.Second}); !errors.Is(err, fault.WaitTimeout) {
+	ends(t, "a click on what holds a frame that hangs", func() {
+		if got, err := click(css("iframe"), time.Second); !errors.Is(err, fault.WaitTimeout) {
 			t.Errorf("a click on what holds a frame that hangs gave %+v, %v", got, err)
 		}
 	})
@@ -56,19 +57,19 @@ func TestAFrameThatHangs(t *testing.T) {
 		spot page.Locator
 		want string
 	}{{onPage, "pressed"}, {beside, "beside"}} {
-		endsWithin(t, 8*time.Second, "a click beside a frame that hangs", func() {
-			if got, err := click(c.spot); err != nil || got.Effect != page.Confirmed || d.title(ctx, t) != c.want {
+		ends(t, "a click beside a frame that hangs", func() {
+			if got, err := click(c.spot, testwait.Limit()); err != nil || got.Effect != page.Confirmed || d.title(ctx, t) != c.want {
 				t.Errorf("a click beside a frame that hangs gave %+v, %v and %q", got, err, d.title(ctx, t))
 			}
 		})
 	}
-	endsWithin(t, 12*time.Second, "typing beside a frame that hangs", func() {
+	ends(t, "typing beside a frame that hangs", func() {
 		if got, err := d.tab.Type(ctx, secret.New("42"), page.TypeOptions{Locator: &field}); err != nil || got.Characters != 2 {
 			t.Errorf("typing beside a frame that hangs gave %+v, %v", got, err)
 		}
 	})
 	d.says(ctx, t, "text.value", "42")
-	endsWithin(t, 6*time.Second, "a key beside a frame that hangs", func() {
+	ends(t, "a key beside a frame that hangs", func() {
 		if err := d.tab.Press(ctx, "Backspace"); err != nil {
 			t.Error(err)
 		}

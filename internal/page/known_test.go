@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/browser/local"
@@ -58,7 +57,7 @@ func TestATabThatWaitsForASiteIsUsableAfterAReconnect(t *testing.T) {
 		if s.tabs, err = page.Open(ctx, s.inst, &page.Options{OnSurprise: s.hear}); err != nil {
 			t.Fatal(err)
 		}
-		endsWithin(t, 15*time.Second, "coming back from "+from, func() {
+		ends(t, "coming back from "+from, func() {
 			if nav, err := s.front(ctx, t).Navigate(ctx, s.URL+"/fine", ""); err != nil || nav.Title != "fine" {
 				t.Errorf("from %s: %+v, %v", from, nav, err)
 			}

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 func TestPasskeysAreDeclinedAtOnce(t *testing.T) {
@@ -41,7 +41,7 @@ func TestPasskeysAreDeclinedAtOnce(t *testing.T) {
 		"a passkey in a frame": `new Promise(r => { const f = document.createElement("iframe"); f.allow = "publickey-credentials-get"; f.src = "/frame"
 			f.onload = () => { onmessage = e => r(e.data); f.contentWindow.postMessage(` + "`" + get + "`" + `, "*") }; document.body.append(f) })`,
 	} {
-		endsWithin(t, 5*time.Second, name, func() {
+		ends(t, name, func() {
 			if got := s.eval(ctx, t, tab, script); got != "NotAllowedError" {
 				t.Errorf("%s: the page was told %q", name, got)
 			}
@@ -83,7 +83,7 @@ func TestAPasskeyIsToldOfThoughNobodyAsks(t *testing.T) {
 		t.Fatalf("who only asks whether there could be one was noted: %+v, %v", tab.Pending(), err)
 	}
 	s.eval(ctx, t, tab, `navigator.credentials.get({publicKey: {challenge: new Uint8Array(16)}}).catch(e => e.name)`)
-	browsertest.Eventually(t, 10*time.Second, "the news of the passkey", func() bool {
+	testwait.For(t, "the news of the passkey", func() bool {
 		return s.heardOf(func(what page.Surprise) bool {
 			return what.Kind == page.SurprisePasskey && what.Tab == tab.ID() && what.Question.Origin == s.localhost()
 		})
@@ -138,7 +138,7 @@ func TestATelephoneLooksLikeOne(t *testing.T) {
 		}
 	}
 	s.open(ctx, t, "/top")
-	browsertest.Eventually(t, 10*time.Second, "the frame of another site", func() bool { return s.title(ctx, t) != "top" })
+	testwait.For(t, "the frame of another site", func() bool { return s.title(ctx, t) != "top" })
 	if got := s.title(ctx, t); !strings.Contains(got, "Mobile Safari") || !strings.HasSuffix(got, "|true|Android|5|true|de-CH") {
 		t.Errorf("a frame says %q", got)
 	}

@@ -4,11 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/page"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 // TestItIsKnownWhichReportsAreOlderThanAnAnswer is what keeps a stand-in from
@@ -45,7 +45,7 @@ func TestItIsKnownWhichReportsAreOlderThanAnAnswer(t *testing.T) {
 		}
 		read = append(read, got.Read)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the last edit is reported", func() bool {
+	testwait.For(t, "the last edit is reported", func() bool {
 		all := reports(id)
 		return all[len(all)-1].Read > read[20]
 	})
@@ -63,7 +63,7 @@ func TestItIsKnownWhichReportsAreOlderThanAnAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "it is reported that the field is empty", func() bool {
+	testwait.For(t, "it is reported that the field is empty", func() bool {
 		all := reports(id)
 		last := all[len(all)-1]
 		return last.Read > got.Read && *last.Length == 0

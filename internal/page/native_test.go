@@ -6,13 +6,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 	"unicode/utf16"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/page"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 // notes keeps what a watch over the fields reports.
@@ -46,7 +46,7 @@ func (n *notes) count() int {
 func (n *notes) field(t *testing.T, label string) page.NativeField {
 	t.Helper()
 	var found page.NativeField
-	browsertest.Eventually(t, 10*time.Second, "the field "+label+" is reported", func() bool {
+	testwait.For(t, "the field "+label+" is reported", func() bool {
 		for _, f := range n.last().Fields {
 			if f.Label == label {
 				found = f
@@ -136,7 +136,7 @@ func TestFieldsAreReportedWhereTheyLie(t *testing.T) {
 		t.Error("what was scrolled out of sight is still reported")
 	}
 	w.eval(ctx, t, tab, `void (scrollTo(0, 0), document.querySelector('[aria-label=plain]').focus())`)
-	browsertest.Eventually(t, 10*time.Second, "the focus is reported", func() bool {
+	testwait.For(t, "the focus is reported", func() bool {
 		now := n.last()
 		return now.Focus != "" && now.Focus == n.field(t, "plain").ID
 	})
@@ -164,7 +164,7 @@ func TestAQuietPageIsNotReportedAgainAndNobodyLeavesAWatchBehind(t *testing.T) {
 	// A script's own change of a value is told by nothing but the picture.
 	w.eval(ctx, t, tab, `void (document.querySelector('[aria-label=plain]').value = 'by script')`)
 	watch.Poke(ctx)
-	browsertest.Eventually(t, 10*time.Second, "the new value is reported", func() bool { return *n.field(t, "plain").Value == "by script" })
+	testwait.For(t, "the new value is reported", func() bool { return *n.field(t, "plain").Value == "by script" })
 	watch.Close()
 	before = n.count()
 	w.eval(ctx, t, tab, `void (document.querySelector('[aria-label=plain]').value = 'unseen', scrollTo(0, 5))`)
@@ -188,7 +188,7 @@ func TestNativePopupsNeverOpenWhileSomebodyWatches(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		browsertest.Eventually(t, 10*time.Second, "it is said which picker is wanted", func() bool {
+		testwait.For(t, "it is said which picker is wanted", func() bool {
 			a := n.last().Asked
 			return a != nil && a.ID == f.ID && a.Number == i+1 && n.last().Focus == f.ID
 		})
@@ -343,12 +343,12 @@ func TestWhatAPersonTypesArrivesExactly(t *testing.T) {
 			t.Run(c.name+" into "+id, func(t *testing.T) { //nolint:paralleltest // one keyboard
 				s := &standIn{tab: tab, id: n.field(t, id).ID}
 				c.do(t, s)
-				browsertest.Eventually(t, 5*time.Second, c.want[:min(len(c.want), 40)]+" is in the field", func() bool { return read(t, id) == c.want })
+				testwait.For(t, c.want[:min(len(c.want), 40)]+" is in the field", func() bool { return read(t, id) == c.want })
 				if s.value != c.want {
 					t.Errorf("the stand-in holds %q", s.value)
 				}
 				s.becomes(ctx, t, "", 0)
-				browsertest.Eventually(t, 5*time.Second, "it is empty again", func() bool { return read(t, id) == "" || read(t, id) == "\n" })
+				testwait.For(t, "it is empty again", func() bool { return read(t, id) == "" || read(t, id) == "\n" })
 			})
 		}
 	}
@@ -415,7 +415,7 @@ func TestFieldsWithAMindOfTheirOwn(t *testing.T) {
 
 	s = in("first")
 	s.types(ctx, t, "1", "2", "3")
-	browsertest.Eventually(t, 5*time.Second, "the page moves on to the next field", func() bool { return n.last().Focus == n.field(t, "second").ID })
+	testwait.For(t, "the page moves on to the next field", func() bool { return n.last().Focus == n.field(t, "second").ID })
 	is("first", "123")
 
 	s = in("pass")

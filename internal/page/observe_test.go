@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -16,6 +15,7 @@ import (
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 var observeKey = []byte("of this house")
@@ -195,13 +195,9 @@ func TestWhatCannotBeSeenToHoldDoesNot(t *testing.T) {
 	conditions := []page.Condition{{URL: s.URL}, {Text: "ask"}, {Visible: "button"}, {Absent: "#never"}}
 	check := func(when string, want ...bool) {
 		t.Helper()
-		began := time.Now()
 		got, err := s.tab.Holds(ctx, conditions)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", when, err, diff)
-		}
-		if took := time.Since(began); took > 4*time.Second {
-			t.Errorf("%s: it took %s", when, took)
 		}
 	}
 	s.open(ctx, t, "/")
@@ -213,10 +209,13 @@ func TestWhatCannotBeSeenToHoldDoesNot(t *testing.T) {
 	if err := s.tab.Answer(ctx, true, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.bare.Session.Send(ctx, "Runtime.evaluate", map[string]string{"expression": "for (const end = Date.now() + 6000; Date.now() < end;);"}); err != nil {
+	if err := s.bare.Session.Send(ctx, "Runtime.evaluate", map[string]string{"expression": "for (;;);"}); err != nil {
 		t.Fatal(err)
 	}
 	check("a page that is busy", true, false, false, false)
+	if err := s.bare.Session.Send(ctx, "Runtime.terminateExecution", struct{}{}); err != nil {
+		t.Fatal(err)
+	}
 	s.crash(ctx, t)
 	check("a crashed page", false, false, false, false)
 }
@@ -234,7 +233,7 @@ func TestAFrameThatHangsKeepsNobodyFromLooking(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.bare.Eval(ctx, t, `frames[0].postMessage("", "*")`)
-	browsertest.Eventually(t, 10*time.Second, "the frame to hang", func() bool {
+	testwait.For(t, "the frame to hang", func() bool {
 		got, err := s.tab.Holds(ctx, []page.Condition{{Text: "hangs"}})
 		return err == nil && !got[0]
 	})
@@ -257,7 +256,7 @@ func (s *stage) crash(ctx context.Context, t *testing.T) {
 	if err := s.bare.Session.Send(ctx, "Page.crash", struct{}{}); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the crash", s.tab.HasCrashed)
+	testwait.For(t, "the crash", s.tab.HasCrashed)
 }
 
 func TestAPatternIsFoundWhereverItsPartsStandInOrder(t *testing.T) {

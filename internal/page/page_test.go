@@ -21,6 +21,7 @@ import (
 	"tapin/internal/browser/local/holder"
 	"tapin/internal/fault"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 func TestMain(m *testing.M) { browsertest.Main(m, &holder.Options{Resolver: testNames{}}) }
@@ -71,7 +72,7 @@ func visit(t *testing.T, pages map[string]string, look page.Look) *web {
 	p := local.New(dir, 1, nil)
 	policy := browsertest.Policy(w.Server)
 	policy.Allow = append(policy.Allow, strings.Replace(policy.Allow[0], "127.0.0.1", "localhost", 1))
-	w.inst, err = p.Create(ctx, browser.Spec{ID: "ses_page-1", KeepUntil: time.Now().Add(2 * time.Minute), Policy: policy})
+	w.inst, err = p.Create(ctx, browser.Spec{ID: "ses_page-1", KeepUntil: testwait.Late(), Policy: policy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestPopupsAreFollowedAndTheOpenerComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.eval(ctx, t, opener, `void (window.p = window.open("/popup"))`)
-	browsertest.Eventually(t, 10*time.Second, "the popup in front", func() bool { return w.title(ctx, t) == "popup" })
+	testwait.For(t, "the popup in front", func() bool { return w.title(ctx, t) == "popup" })
 	popup := w.front(ctx, t)
 	if got := w.eval(ctx, t, popup, "innerWidth"); got != "600" {
 		t.Errorf("the popup is %s wide", got)
@@ -181,11 +182,11 @@ func TestPopupsAreFollowedAndTheOpenerComesBack(t *testing.T) {
 		t.Fatalf("the picture is of %q, %v", shot.Title, err)
 	}
 	w.eval(ctx, t, opener, `void p.close()`)
-	browsertest.Eventually(t, 10*time.Second, "the opener in front", func() bool { return len(w.tabs.List()) == 1 && w.front(ctx, t) == opener })
+	testwait.For(t, "the opener in front", func() bool { return len(w.tabs.List()) == 1 && w.front(ctx, t) == opener })
 	if err := w.inst.Conn().Root().Call(ctx, "Target.closeTarget", map[string]string{"targetId": opener.ID()}, nil); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "a new tab after the last one closed", func() bool { return w.front(ctx, t) != opener })
+	testwait.For(t, "a new tab after the last one closed", func() bool { return w.front(ctx, t) != opener })
 }
 
 func TestFramesAndWorkersOfOtherSitesRun(t *testing.T) {
@@ -203,7 +204,7 @@ func TestFramesAndWorkersOfOtherSitesRun(t *testing.T) {
 	if _, err := tab.Navigate(ctx, w.URL+"/", page.WaitLoad); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the worker in the frame in the frame", func() bool { return w.title(ctx, t) == "all run" })
+	testwait.For(t, "the worker in the frame in the frame", func() bool { return w.title(ctx, t) == "all run" })
 }
 
 func TestADialogIsToldAndNeverWaitedFor(t *testing.T) {
@@ -231,7 +232,7 @@ func TestADialogIsToldAndNeverWaitedFor(t *testing.T) {
 	if err := tab.Answer(ctx, true, "owner"); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the answer", func() bool { return tab.Dialog() == nil })
+	testwait.For(t, "the answer", func() bool { return tab.Dialog() == nil })
 	if got := w.eval(ctx, t, tab, "window.said"); got != "owner" {
 		t.Fatalf("the page was told %q", got)
 	}
@@ -268,7 +269,10 @@ func TestNavigationsEndAndSayHow(t *testing.T) {
 		{"/", "", "home", 200, ""},
 	} {
 		name := fmt.Sprintf("%s until %s", tt.path, tt.wait)
-		limited, cancel := context.WithTimeout(ctx, 3*time.Second)
+		limited, cancel := testwait.Within(ctx)
+		if tt.code == fault.NavigationTimeout {
+			limited, cancel = context.WithTimeout(ctx, 3*time.Second) // short: it must run out
+		}
 		nav, err := tab.Navigate(limited, w.URL+tt.path, tt.wait)
 		cancel()
 		switch {

@@ -8,12 +8,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/money"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 // exhibit is one page of the corpus: what is on it, and what we ought to see.
@@ -99,7 +99,7 @@ func TestPagesThatTakeMoneyAreKnownFromThoseThatDoNot(t *testing.T) {
 // tryAll looks at every page of a half and tries everything on it.
 func tryAll(t *testing.T, name string, half []exhibit) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*testwait.Limit())
 	defer cancel()
 	pages := map[string]string{}
 	for _, e := range half {
@@ -182,7 +182,7 @@ func pays(ctx context.Context, t *testing.T, tab *page.Tab, selector, key string
 			err = tab.Press(ctx, key)
 		}
 	} else {
-		_, err = tab.Click(ctx, css(selector), page.ClickOptions{Timeout: 5 * time.Second})
+		_, err = tab.Click(ctx, css(selector), page.ClickOptions{Timeout: testwait.Limit()})
 	}
 	if stopped := fault.Of(err) != nil && fault.Of(err).Code == fault.ApprovalRequired; stopped != asked {
 		t.Fatalf("%s: asked %v, and then %v", selector, asked, err)

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/page"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 // asked counts what a guard hears, and answers as told.
@@ -114,7 +114,7 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 		if err := c.do(a.guard(ctx)); err != nil || len(a.intents) != 1 || len(a.effects) != 1 || a.effects[0] == page.None {
 			t.Errorf("%s, permitted: %v, asked %d times, %v", name, err, len(a.intents), a.effects)
 		}
-		browsertest.Eventually(t, 10*time.Second, name+" pays", func() bool { return d.eval(ctx, t, d.tab, "String(paid)") == "1" })
+		testwait.For(t, name+" pays", func() bool { return d.eval(ctx, t, d.tab, "String(paid)") == "1" })
 		// And who drives in person is not in anybody's way.
 		d.open(ctx, t, c.path)
 		if err := c.do(ctx); err != nil && !errors.Is(err, fault.ElementNotActionable) { // a frame may be in it
@@ -196,7 +196,7 @@ func TestAPermissionIsOnePress(t *testing.T) {
 			if err != nil || len(a.intents) != 1 || len(a.effects) != 1 || a.effects[0] == page.None {
 				t.Errorf("%s, %d clicks: %v, asked %d times, settled %v", path, count, err, len(a.intents), a.effects)
 			}
-			browsertest.Eventually(t, 10*time.Second, path+" pays", func() bool { return d.eval(ctx, t, d.tab, "String(paid)") != "0" })
+			testwait.For(t, path+" pays", func() bool { return d.eval(ctx, t, d.tab, "String(paid)") != "0" })
 			d.says(ctx, t, "String(paid)", "1")
 		}
 	}

@@ -3,10 +3,10 @@ package page_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 // A tap is a whole click of a mouse that has come to the place, whichever button. One
@@ -35,7 +35,7 @@ func TestATapIsAllOfAClick(t *testing.T) {
 		if err := tab.Point(ctx, c.tap, nil); err != nil {
 			t.Fatal(err)
 		}
-		browsertest.Eventually(t, 10*time.Second, "the page heard "+c.want, func() bool {
+		testwait.For(t, "the page heard "+c.want, func() bool {
 			return strings.HasSuffix(w.eval(ctx, t, tab, `said.join()`), c.want) // the browser may have moved the mouse itself before
 		})
 		w.eval(ctx, t, tab, `void (said.length = 0)`)
@@ -48,7 +48,7 @@ func TestATapIsAllOfAClick(t *testing.T) {
 		}
 	}
 	const move = "mousemove 30 40 0 0 false,"
-	browsertest.Eventually(t, 10*time.Second, "one move before each of two clicks", func() bool {
+	testwait.For(t, "one move before each of two clicks", func() bool {
 		return w.eval(ctx, t, tab, `said.filter(s => !s.startsWith("mousemove 50 60 ")).join()`) == move+clicked+","+move+clicked // nor those it moves late
 	})
 	if err := tab.Point(ctx, page.Pointer{Kind: "tap", Finger: 0}, []page.Pointer{{}}); err == nil {

@@ -16,6 +16,7 @@ import (
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 const dot = `src="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA="`
@@ -425,7 +426,7 @@ func TestASnapshotNeverWaitsForADialog(t *testing.T) {
 	ctx := browsertest.Context(t)
 	w, tab := open(ctx, t, page.Look{}, paths(map[string]string{"/": `<p>text`}), "/")
 	w.eval(ctx, t, tab, `void setTimeout(() => alert("hello"))`)
-	browsertest.Eventually(t, 10*time.Second, "the dialog", func() bool { return tab.Dialog() != nil })
+	testwait.For(t, "the dialog", func() bool { return tab.Dialog() != nil })
 	_, _, textErr := tab.Text(ctx, 0)
 	for name, err := range map[string]error{"snapshot": second(tab.Snapshot(ctx, page.SnapshotOptions{})), "text": textErr} {
 		if !errors.Is(err, fault.DialogOpen) {

@@ -24,6 +24,7 @@ import (
 	"tapin/internal/egress"
 	"tapin/internal/page"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 // testNames finds every name under .test on this machine.
@@ -133,7 +134,7 @@ func newVisitor(t *testing.T, banks ...*bank) *visitor {
 		p = local.New(dir, 2, nil)
 		return p.Reconnect(ctx, v.inst.Ref())
 	}
-	v.inst, err = p.Create(ctx, browser.Spec{ID: "ses_visit-1", KeepUntil: time.Now().Add(2 * time.Minute), Policy: policy})
+	v.inst, err = p.Create(ctx, browser.Spec{ID: "ses_visit-1", KeepUntil: testwait.Late(), Policy: policy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +307,7 @@ func TestAnOriginThatIsNotLoadedIsReadWithoutItsSite(t *testing.T) {
 		t.Errorf("it was told as news: %+v", v.surprise)
 	}
 	// A browser answers as soon as it has begun to close one.
-	browsertest.Eventually(t, 10*time.Second, "the helper to be gone", func() bool { return listTargets(ctx, t, v) == 1 })
+	testwait.For(t, "the helper to be gone", func() bool { return listTargets(ctx, t, v) == 1 })
 }
 
 // listTargets counts pages and what else of the kind is open in the visitor's context.
@@ -339,7 +340,7 @@ func TestManyOriginsAreReadExactly(t *testing.T) {
 	if os.Getenv("TAPIN_TEST_SOAK") != "" {
 		many = 150
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*testwait.Limit())
 	defer cancel()
 	site := newBank(t, false, nil)
 	var st browser.State

@@ -24,6 +24,7 @@ import (
 	"tapin/internal/egress"
 	"tapin/internal/fault"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 // scene is a site with handlers of the test's own, and a browser that keeps
@@ -66,7 +67,7 @@ func perform(t *testing.T, look page.Look, routes map[string]http.HandlerFunc, a
 	policy := egress.Policy{BlockPrivate: true, Allow: append(alsoAllow, own, strings.Replace(own, "127.0.0.1", "localhost", 1))}
 	ctx := browsertest.Context(t)
 	s.provider = local.New(dir, 1, nil)
-	s.inst, err = s.provider.Create(ctx, browser.Spec{ID: "ses_stage-1", KeepUntil: time.Now().Add(2 * time.Minute), Policy: policy, Downloads: s.folder})
+	s.inst, err = s.provider.Create(ctx, browser.Spec{ID: "ses_stage-1", KeepUntil: testwait.Late(), Policy: policy, Downloads: s.folder})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func (s *scene) heardOf(is func(page.Surprise) bool) bool {
 // hears waits until somebody is told: a tab knows what befell it a moment earlier.
 func (s *scene) hears(t *testing.T, what string, is func(page.Surprise) bool) {
 	t.Helper()
-	browsertest.Eventually(t, 2*time.Second, "being told of "+what, func() bool { return s.heardOf(is) })
+	testwait.For(t, "being told of "+what, func() bool { return s.heardOf(is) })
 }
 
 // localhost is the same site under its other name: another origin, and one
@@ -144,12 +145,12 @@ func document(body string) http.HandlerFunc {
 	}
 }
 
-// endsWithin fails the test when fn takes longer than a caller would put up with.
-func endsWithin(t *testing.T, limit time.Duration, what string, fn func()) {
+// ends fails the test when fn goes on until the context of the test ends it.
+func ends(t *testing.T, what string, fn func()) {
 	t.Helper()
 	began := time.Now()
 	fn()
-	if took := time.Since(began); took > limit {
+	if took := time.Since(began); took > testwait.Limit() {
 		t.Errorf("%s took %s", what, took)
 	}
 }
@@ -213,9 +214,13 @@ func TestEveryWayToFailEndsInTimeAndLeavesTheTabUsable(t *testing.T) {
 		"a refused connection":    {"http://" + gone, "refused", fault.NavigationFailed, 0},
 		"an address that is none": {"http://nosuch.invalid/", "resolved", fault.NavigationFailed, 0},
 	} {
-		endsWithin(t, 15*time.Second, name, func() {
-			limited, cancel := context.WithTimeout(ctx, 4*time.Second)
+		ends(t, name, func() {
+			limited, cancel := testwait.Within(ctx)
 			defer cancel()
+			if tt.code == fault.NavigationTimeout {
+				limited, cancel = context.WithTimeout(ctx, 4*time.Second) // short: it must run out
+				defer cancel()
+			}
 			nav, err := tab.Navigate(limited, tt.url, "")
 			switch {
 			case tt.code == "" && (err != nil || nav.Status != tt.status):
@@ -242,7 +247,7 @@ func TestAPageThatGoesElsewhereMeanwhileHasNotTheLastWord(t *testing.T) {
 		"/wanted": func(w http.ResponseWriter, r *http.Request) {
 			asked <- struct{}{} // now the form is sent, by the leave of a click
 			select {
-			case <-time.After(500 * time.Millisecond):
+			case <-time.After(500 * time.Millisecond): // short: time for what overtakes it
 			case <-r.Context().Done(): // overtaken
 			}
 			document(`<title>wanted</title>`)(w, r)
@@ -266,7 +271,7 @@ func TestAPageThatAsksBeforeItIsLeftIsAsked(t *testing.T) {
 	s.press(ctx, t, tab, 5, 5)
 	leave := func() {
 		t.Helper()
-		endsWithin(t, 10*time.Second, "leaving", func() {
+		ends(t, "leaving", func() {
 			if _, err := tab.Navigate(ctx, s.URL+"/other", ""); !errors.Is(err, fault.DialogOpen) {
 				t.Fatalf("leaving gave %v", err)
 			}
@@ -286,7 +291,7 @@ func TestAPageThatAsksBeforeItIsLeftIsAsked(t *testing.T) {
 	if err := tab.Answer(ctx, true, ""); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the navigation that was asked about", func() bool {
+	testwait.For(t, "the navigation that was asked about", func() bool {
 		nav, err := tab.Here(ctx)
 		return err == nil && nav.Title == "other"
 	})
@@ -299,7 +304,7 @@ func TestAPageThatAsksBeforeItIsLeftIsAsked(t *testing.T) {
 	if err := tab.Answer(ctx, true, ""); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the closed tab", func() bool { return len(s.tabs.List()) == 0 })
+	testwait.For(t, "the closed tab", func() bool { return len(s.tabs.List()) == 0 })
 	s.open(ctx, t, "/other")
 }
 
@@ -319,7 +324,7 @@ func TestDialogsComeOneAfterAnotherFromAnywhere(t *testing.T) {
 		t.Fatalf("a loop of alerts gave %v", err)
 	}
 	for i := 1; i <= 20; i++ {
-		browsertest.Eventually(t, 10*time.Second, fmt.Sprintf("alert %d", i), func() bool {
+		testwait.For(t, fmt.Sprintf("alert %d", i), func() bool {
 			d := tab.Dialog()
 			return d != nil && d.Message == fmt.Sprintf("number %d", i) && d.Origin == s.URL
 		})
@@ -327,7 +332,7 @@ func TestDialogsComeOneAfterAnotherFromAnywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	browsertest.Eventually(t, 10*time.Second, "the end of the loop", func() bool {
+	testwait.For(t, "the end of the loop", func() bool {
 		nav, err := tab.Here(ctx)
 		return err == nil && nav.Title == "loop"
 	})
@@ -335,7 +340,7 @@ func TestDialogsComeOneAfterAnotherFromAnywhere(t *testing.T) {
 	if _, err := tab.Navigate(ctx, s.URL+"/top", page.WaitCommit); err != nil && !errors.Is(err, fault.DialogOpen) {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the dialog of a frame", func() bool {
+	testwait.For(t, "the dialog of a frame", func() bool {
 		d := tab.Dialog()
 		return d != nil && d.Kind == "confirm" && d.Origin == s.localhost()
 	})
@@ -345,7 +350,7 @@ func TestDialogsComeOneAfterAnotherFromAnywhere(t *testing.T) {
 
 	tab = s.open(ctx, t, "/")
 	s.begin(ctx, t, tab, `void window.open("/popup")`)
-	browsertest.Eventually(t, 10*time.Second, "the dialog of a popup", func() bool {
+	testwait.For(t, "the dialog of a popup", func() bool {
 		front := s.front(ctx, t)
 		return front != tab && front.Dialog() != nil && front.Dialog().Message == "from the popup"
 	})
@@ -354,12 +359,12 @@ func TestDialogsComeOneAfterAnotherFromAnywhere(t *testing.T) {
 		return h.Kind == page.SurpriseQuestion && h.Tab == popup && h.Question.Message == "from the popup"
 	})
 	// The opener shares the popup's process, and so waits for it.
-	limited, cancel := context.WithTimeout(ctx, time.Second)
+	limited, cancel := context.WithTimeout(ctx, time.Second) // short: it may run out
 	defer cancel()
 	if nav, err := tab.Here(limited); err != nil && !errors.Is(err, fault.DialogOpen) {
 		t.Errorf("the opener under the popup's dialog gave %+v, %v", nav, err)
 	}
-	endsWithin(t, 10*time.Second, "closing the popup", func() {
+	ends(t, "closing the popup", func() {
 		if err := s.tabs.CloseTab(ctx, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -383,8 +388,8 @@ func TestACrashIsToldAtOnceAndTheTabRecovers(t *testing.T) {
 	crash := func() {
 		t.Helper()
 		_ = s.attach(ctx, t, tab).Session.Send(ctx, "Page.crash", struct{}{})
-		browsertest.Eventually(t, 10*time.Second, "the crash", tab.HasCrashed)
-		endsWithin(t, 2*time.Second, "the fault of a crashed page", func() {
+		testwait.For(t, "the crash", tab.HasCrashed)
+		ends(t, "the fault of a crashed page", func() {
 			for name, err := range map[string]error{
 				"a picture":   second(tab.Screenshot(ctx, page.ShotOptions{})),
 				"the address": second(tab.Here(ctx)),
@@ -421,15 +426,15 @@ func TestAHungPageCanBeLeft(t *testing.T) {
 	hang := func() {
 		t.Helper()
 		s.begin(ctx, t, tab, `for (;;);`)
-		browsertest.Eventually(t, 10*time.Second, "the hang", func() bool {
-			limited, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+		testwait.For(t, "the hang", func() bool {
+			limited, cancel := context.WithTimeout(ctx, 500*time.Millisecond) // short: it must run out
 			defer cancel()
 			_, err := tab.Here(limited)
 			return errors.Is(err, fault.WaitTimeout)
 		})
 	}
 	hang()
-	endsWithin(t, 3*time.Second, "what a hung page has no part in", func() {
+	ends(t, "what a hung page has no part in", func() {
 		if err := s.tabs.Refresh(ctx); err != nil {
 			t.Error(err)
 		}
@@ -437,24 +442,24 @@ func TestAHungPageCanBeLeft(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	limited, cancel := context.WithTimeout(ctx, time.Second)
+	limited, cancel := context.WithTimeout(ctx, time.Second) // short: it must run out
 	defer cancel()
 	if _, err := tab.Screenshot(limited, page.ShotOptions{}); !errors.Is(err, fault.WaitTimeout) {
 		t.Errorf("a picture of a hung page gave %v", err)
 	}
-	endsWithin(t, 15*time.Second, "leaving a hung page", func() {
+	ends(t, "leaving a hung page", func() {
 		if nav, err := tab.Navigate(ctx, s.URL+"/", ""); err != nil || nav.Title != "home" {
 			t.Fatalf("leaving a hung page gave %+v, %v", nav, err)
 		}
 	})
 	hang()
-	endsWithin(t, 15*time.Second, "reloading a hung page", func() {
+	ends(t, "reloading a hung page", func() {
 		if nav, err := tab.Reload(ctx, ""); err != nil || nav.Status != http.StatusOK {
 			t.Fatalf("reloading a hung page gave %+v, %v", nav, err)
 		}
 	})
 	hang()
-	endsWithin(t, 15*time.Second, "closing a hung page", func() {
+	ends(t, "closing a hung page", func() {
 		if err := s.tabs.CloseTab(ctx, tab.ID()); err != nil {
 			t.Fatal(err)
 		}
@@ -482,7 +487,7 @@ func TestAFileChooserNeverOpensAndCanBeAnswered(t *testing.T) {
 	asks := func() {
 		t.Helper()
 		s.press(ctx, t, tab, 40, 12)
-		browsertest.Eventually(t, 10*time.Second, "the file chooser", func() bool {
+		testwait.For(t, "the file chooser", func() bool {
 			return cmp.Equal(tab.Pending(), []page.Question{{Kind: page.AskFileChooser, Multiple: true}})
 		})
 	}
@@ -497,13 +502,13 @@ func TestAFileChooserNeverOpensAndCanBeAnswered(t *testing.T) {
 	if err := tab.ChooseFiles(ctx, []string{file}); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the chosen file", func() bool { return s.title(ctx, t) == "letter.txt" })
+	testwait.For(t, "the chosen file", func() bool { return s.title(ctx, t) == "letter.txt" })
 	asks()
 	s.open(ctx, t, "/top")
 	if len(tab.Pending()) != 0 {
 		t.Fatal("a page that was left still asks for files")
 	}
-	browsertest.Eventually(t, 10*time.Second, "the file chooser of a frame of another site", func() bool {
+	testwait.For(t, "the file chooser of a frame of another site", func() bool {
 		s.press(ctx, t, tab, 40, 12)
 		return slices.Equal(kinds(tab.Pending()), []string{page.AskFileChooser})
 	})
@@ -529,7 +534,7 @@ func TestPermissionsAreRefusedToldAndGranted(t *testing.T) {
 		t.Fatalf("the page was told %q", got)
 	}
 	want := []page.Question{{Kind: page.AskPermission, Origin: s.localhost(), Name: "notifications"}}
-	browsertest.Eventually(t, 10*time.Second, "the question", func() bool { return cmp.Equal(tab.Pending(), want) })
+	testwait.For(t, "the question", func() bool { return cmp.Equal(tab.Pending(), want) })
 	if err := s.tabs.Permission(ctx, s.localhost(), "notifications", true); err != nil {
 		t.Fatal(err)
 	}

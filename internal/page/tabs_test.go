@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/target"
 
@@ -19,6 +18,7 @@ import (
 	"tapin/internal/browser/local"
 	"tapin/internal/fault"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 func targetID(tab *page.Tab) target.ID { return target.ID(tab.ID()) }
@@ -45,7 +45,7 @@ func (s *scene) eventually(ctx context.Context, t *testing.T, want string) {
 			t.Logf("the tabs are %q", got)
 		}
 	}()
-	browsertest.Eventually(t, 10*time.Second, "the tabs "+want, func() bool {
+	testwait.For(t, "the tabs "+want, func() bool {
 		got = s.names(ctx, t)
 		return got == want
 	})
@@ -159,13 +159,13 @@ func TestWindowsWithoutEndAreBounded(t *testing.T) {
 	// opens several for one.
 	clicks := s.attach(ctx, t, opener)
 	for i := range 50 {
-		endsWithin(t, 10*time.Second, "opening a window", func() {
+		ends(t, "opening a window", func() {
 			if got := clicks.Eval(ctx, t, `String(open("/p") !== null)`); got != "true" {
 				t.Errorf("window %d: the page was told %s", i, got)
 			}
 		})
 	}
-	browsertest.Eventually(t, 20*time.Second, "twenty tabs and no more", func() bool {
+	testwait.For(t, "twenty tabs and no more", func() bool {
 		var got struct {
 			TargetInfos []struct {
 				Type string `json:"type"`
@@ -232,7 +232,7 @@ func TestDownloadsArriveUnderTheirNames(t *testing.T) {
 			t.Fatalf("a navigation that is a download gave %+v, %v", nav, err)
 		}
 		// The name goes to the one that has arrived first.
-		browsertest.Eventually(t, 10*time.Second, "it has arrived", func() bool { return state(i) == page.DownloadCompleted })
+		testwait.For(t, "it has arrived", func() bool { return state(i) == page.DownloadCompleted })
 	}
 	if _, err := tab.Navigate(ctx, s.URL+"/sneaky", ""); err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func TestDownloadsArriveUnderTheirNames(t *testing.T) {
 		{"", "", s.URL + "/sneaky", "two"},
 		{"note.txt", "note.txt", "blob:" + s.URL, "four"},
 	} {
-		browsertest.Eventually(t, 10*time.Second, fmt.Sprintf("download %d", i), func() bool { return state(i) == page.DownloadCompleted })
+		testwait.For(t, fmt.Sprintf("download %d", i), func() bool { return state(i) == page.DownloadCompleted })
 		got := s.tabs.Downloads()[i]
 		body, err := os.ReadFile(got.Path)
 		if err != nil || string(body) != want.body || got.Bytes != int64(len(want.body)) || got.Total != got.Bytes || got.URL != want.url {
@@ -265,14 +265,14 @@ func TestDownloadsArriveUnderTheirNames(t *testing.T) {
 		if _, err := tab.Navigate(ctx, s.URL+"/big", ""); err != nil {
 			t.Fatal(err)
 		}
-		browsertest.Eventually(t, 10*time.Second, "the beginning of a big one", func() bool {
+		testwait.For(t, "the beginning of a big one", func() bool {
 			return state(i) == page.DownloadInProgress && s.tabs.Downloads()[i].Bytes > 0 && s.tabs.Downloads()[i].Total == 2_000_000
 		})
 		if i == 4 {
 			if err := s.tabs.CancelDownload(ctx, s.tabs.Downloads()[i].ID); err != nil {
 				t.Fatal(err)
 			}
-			browsertest.Eventually(t, 10*time.Second, "the cancelled one", func() bool { return state(i) == page.DownloadCanceled })
+			testwait.For(t, "the cancelled one", func() bool { return state(i) == page.DownloadCanceled })
 			if err := s.tabs.CancelDownload(ctx, s.tabs.Downloads()[i].ID); !errors.Is(err, fault.NotFound) {
 				t.Fatalf("cancelling twice gave %v", err)
 			}
@@ -297,7 +297,7 @@ func TestDownloadsArriveUnderTheirNames(t *testing.T) {
 		t.Fatalf("the next one knows of %+v", got)
 	}
 	close(big)
-	browsertest.Eventually(t, 10*time.Second, "the big one", func() bool { return state(0) == page.DownloadCompleted })
+	testwait.For(t, "the big one", func() bool { return state(0) == page.DownloadCompleted })
 	if got := s.tabs.Downloads()[0]; got.Path != filepath.Join(s.folder, "big.bin") || got.Bytes != 2_000_000 {
 		t.Fatalf("the big one is %+v", got)
 	}

@@ -2,10 +2,10 @@ package page_test
 
 import (
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 // Until a page has been drawn with a frame of another site where it is now, the mouse
@@ -23,7 +23,7 @@ func TestAPressReachesAFrameThatHasJustCome(t *testing.T) {
 		if err := d.tab.PressAt(ctx, 380, 240); err != nil {
 			t.Fatalf("press %d: %v", i, err)
 		}
-		browsertest.Eventually(t, 5*time.Second, "the press in the frame", func() bool { return d.title(ctx, t) == "pressed" })
+		testwait.For(t, "the press in the frame", func() bool { return d.title(ctx, t) == "pressed" })
 	}
 }
 
@@ -41,7 +41,7 @@ func TestAPressThatAnotherFrameTakes(t *testing.T) {
 	if err != nil || got.Effect != page.Confirmed {
 		t.Errorf("the click was %+v, %v", got, err)
 	}
-	browsertest.Eventually(t, 5*time.Second, "the press in the frame", func() bool { return d.title(ctx, t) != "0" })
+	testwait.For(t, "the press in the frame", func() bool { return d.title(ctx, t) != "0" })
 	if title := d.title(ctx, t); title != "1" {
 		t.Errorf("pressed %s times", title)
 	}

@@ -9,6 +9,7 @@ import (
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 // A page that is opened to be read tells what it shows by itself, as it would if
@@ -106,7 +107,7 @@ func TestAPageThatCannotTellIsOpenAllTheSame(t *testing.T) {
 	if nav, _, err := tab.Visit(ctx, w.URL+"/hangs", page.WaitLoad, short); err != nil || nav.Title != "hangs" {
 		t.Errorf("a page that hangs is %+v, %v", nav, err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "it hangs", func() bool {
+	testwait.For(t, "it hangs", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.agents["/hanging"] != ""

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"testing"
-	"time"
 
 	proto "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
@@ -16,6 +15,7 @@ import (
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/browser/local"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 // lively is a page that notes what it could notice of its window, and never rests.
@@ -37,13 +37,13 @@ func (s *scene) window(ctx context.Context, t *testing.T, tab *page.Tab) proto.W
 
 func (s *scene) windowBecomes(ctx context.Context, t *testing.T, tab *page.Tab, want proto.WindowState) {
 	t.Helper()
-	browsertest.Eventually(t, 10*time.Second, "the window is "+string(want), func() bool { return s.window(ctx, t, tab) == want })
+	testwait.For(t, "the window is "+string(want), func() bool { return s.window(ctx, t, tab) == want })
 }
 
 // pictured takes one within the time after which somebody would think that none comes.
 func pictured(ctx context.Context, t *testing.T, tab *page.Tab, when string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := testwait.Within(ctx)
 	defer cancel()
 	for _, o := range []page.ShotOptions{{}, {FullPage: true}} {
 		if _, err := tab.Screenshot(ctx, o); err != nil {
@@ -72,7 +72,7 @@ func TestAWindowIsPutAwayAsLongAsItIsCast(t *testing.T) {
 		var a audience
 		cast := s.tabs.Cast(page.CastOptions{MaxWidth: 640}, a.show)
 		s.windowBecomes(ctx, t, tab, proto.WindowStateMinimized)
-		browsertest.Eventually(t, 10*time.Second, "pictures", func() bool {
+		testwait.For(t, "pictures", func() bool {
 			cast.Ack(ctx, a.last().Number)
 			return len(a.seen()) > 10
 		})
@@ -104,7 +104,7 @@ func TestACastIsWholeWhereverItLeads(t *testing.T) {
 		t.Helper()
 		front, from := s.front(ctx, t).ID(), len(a.seen())
 		var last page.Frame
-		browsertest.Eventually(t, 10*time.Second, "pictures "+what, func() bool {
+		testwait.For(t, "pictures "+what, func() bool {
 			last = a.last()
 			cast.Ack(ctx, last.Number)
 			return len(a.seen()) > from+10 && last.Tab == front
@@ -120,7 +120,7 @@ func TestACastIsWholeWhereverItLeads(t *testing.T) {
 	}
 	whole("of another site")
 	_ = s.attach(ctx, t, tab).Session.Send(ctx, "Page.crash", nil)
-	browsertest.Eventually(t, 10*time.Second, "a page again", func() bool {
+	testwait.For(t, "a page again", func() bool {
 		_, err := tab.Navigate(ctx, s.URL+"/", "")
 		return err == nil
 	})
@@ -173,7 +173,7 @@ func TestAPageThatFillsTheScreenDoesSoUnderACast(t *testing.T) {
 	tab := s.open(ctx, t, "/")
 	fills := func(want string) {
 		t.Helper()
-		browsertest.Eventually(t, 10*time.Second, "whether it fills the screen is "+want, func() bool {
+		testwait.For(t, "whether it fills the screen is "+want, func() bool {
 			return s.eval(ctx, t, tab, `document.fullscreenElement !== null`) == want
 		})
 	}
@@ -187,7 +187,7 @@ func TestAPageThatFillsTheScreenDoesSoUnderACast(t *testing.T) {
 	grow()
 	var a audience
 	cast := s.tabs.Cast(page.CastOptions{MaxWidth: 640}, a.show)
-	browsertest.Eventually(t, 10*time.Second, "pictures", func() bool {
+	testwait.For(t, "pictures", func() bool {
 		cast.Ack(ctx, a.last().Number)
 		return len(a.seen()) > 10
 	})

@@ -19,6 +19,7 @@ import (
 	"tapin/internal/secret"
 	"tapin/internal/session"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 )
 
 // form is a site of one page.
@@ -103,7 +104,7 @@ func TestOnlyFilesOfTheFolderAreUploaded(t *testing.T) {
 		"a link to nothing":                  {[]string{"nowhere"}, fault.NotFound},
 		"a file of the process, by its link": {[]string{"/proc/self/environ"}, fault.Forbidden},
 	} {
-		_, err := s.Upload(ctx, &page.Locator{Label: "Files"}, tt.files, 5*time.Second)
+		_, err := s.Upload(ctx, &page.Locator{Label: "Files"}, tt.files, testwait.Limit())
 		if tt.code == "" {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -149,7 +150,7 @@ func TestTheJournalTellsHowMuchAndNeverWhat(t *testing.T) {
 	if _, _, err := s.Fill(ctx, []session.Field{{Locator: name, Value: secret.New(canary)}, {Locator: page.Locator{Label: canary}, Value: secret.New(canary)}}, 200*time.Millisecond); !errors.Is(err, fault.ElementNotFound) || fault.Of(err).Data["filled"] != 1 {
 		t.Fatalf("fill: %v", err)
 	}
-	if _, _, err := s.Select(ctx, page.Locator{Label: "List"}, []string{canary}, time.Second); err != nil {
+	if _, _, err := s.Select(ctx, page.Locator{Label: "List"}, []string{canary}, testwait.Limit()); err != nil {
 		t.Fatal(err)
 	}
 	_, did, err := s.Click(ctx, page.Locator{Text: "Go"}, page.ClickOptions{})
@@ -246,8 +247,8 @@ func TestSurprisesAreToldInTheFeed(t *testing.T) {
 			return e.Type == kind && strings.Contains(string(e.Data), data) && strings.Contains(string(e.Data), s.ID())
 		})
 	}
-	browsertest.Eventually(t, 20*time.Second, "the news of the dialog", func() bool { return told("session.question", `"dialog":"alert"`) })
-	browsertest.Eventually(t, 20*time.Second, "the news of the tab", func() bool { return told("session.tab_opened", `"tab_id"`) })
+	testwait.For(t, "the news of the dialog", func() bool { return told("session.question", `"dialog":"alert"`) })
+	testwait.For(t, "the news of the tab", func() bool { return told("session.tab_opened", `"tab_id"`) })
 	if told("session.question", canary) {
 		t.Error("the feed tells what a dialog says")
 	}

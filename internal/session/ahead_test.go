@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"tapin/internal/browser"
 	"tapin/internal/browser/browsertest"
@@ -17,6 +16,7 @@ import (
 	"tapin/internal/page"
 	"tapin/internal/secret"
 	"tapin/internal/session"
+	"tapin/internal/testwait"
 )
 
 // stocked is a host in whose place browsers are kept ready, until end or the end of
@@ -42,7 +42,7 @@ func stocked(t *testing.T, dir string, site *httptest.Server) (h *house, end fun
 // ready waits for a browser that is nobody's, and tells its name.
 func ready(t *testing.T, h *house, dir string) string {
 	t.Helper()
-	browsertest.Eventually(t, time.Minute, "a browser that is ready", func() bool { return h.host.OpenedAhead() == 1 })
+	testwait.For(t, "a browser that is ready", func() bool { return h.host.OpenedAhead() == 1 })
 	found, err := filepath.Glob(filepath.Join(dir, "run", "spare*"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%v are ready, %v", found, err)
@@ -66,7 +66,7 @@ func TestTabsThatWereOpenedAheadAreTheirSessions(t *testing.T) {
 	if err != nil || before.host.OpenedAhead() != 0 {
 		t.Fatalf("%v; %d are still ready", err, before.host.OpenedAhead())
 	}
-	if _, _, err := s.Fill(ctx, []session.Field{{Locator: page.Locator{Label: "Word"}, Credential: "mine"}}, time.Second); err != nil {
+	if _, _, err := s.Fill(ctx, []session.Field{{Locator: page.Locator{Label: "Word"}, Credential: "mine"}}, testwait.Limit()); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := s.Click(ctx, page.Locator{Text: "Echo"}, page.ClickOptions{}); err != nil {
@@ -81,7 +81,7 @@ func TestTabsThatWereOpenedAheadAreTheirSessions(t *testing.T) {
 	if _, _, err := s.Click(ctx, page.Locator{Text: "Ask"}, page.ClickOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the news of the dialog", func() bool {
+	testwait.For(t, "the news of the dialog", func() bool {
 		events, _ := before.feed.Since(0, 10)
 		return len(events) == 2 && events[1].Type == "session."+page.SurpriseQuestion
 	})
@@ -109,7 +109,7 @@ func TestTabsOfABrowserThatDiesUnusedAreLetGoOf(t *testing.T) {
 	if err := syscall.Kill(browsertest.BrowserOf(dead), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the end of its tabs", func() bool { return h.host.OpenedAhead() == 0 })
+	testwait.For(t, "the end of its tabs", func() bool { return h.host.OpenedAhead() == 0 })
 	if _, err := h.host.Start(ctx, session.StartOptions{URL: site.URL}); err != nil {
 		t.Error(err)
 	}

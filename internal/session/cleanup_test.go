@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,6 +13,7 @@ import (
 	"tapin/internal/browser/local"
 	"tapin/internal/session"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 )
 
 func TestACleanupEndsWhatWasLeftAndNothingThatIsInUse(t *testing.T) {
@@ -32,7 +32,7 @@ func TestACleanupEndsWhatWasLeftAndNothingThatIsInUse(t *testing.T) {
 	provider := local.New(filepath.Join(dir, "run"), 1, nil)
 	orphan, pooled := store.NewID("ses")+"-1", "oneshot-1"
 	for _, id := range []string{orphan, pooled} {
-		inst, err := provider.Create(ctx, browser.Spec{ID: id, KeepUntil: time.Now().Add(time.Minute)})
+		inst, err := provider.Create(ctx, browser.Spec{ID: id, KeepUntil: testwait.Late()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,13 +10,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/page"
 	"tapin/internal/secret"
 	"tapin/internal/session"
+	"tapin/internal/testwait"
 )
 
 const keptWord = "canary-Kept-7e"
@@ -81,7 +81,7 @@ func TestWhatWasEntrustedStaysHiddenThroughCutsAndCrashes(t *testing.T) {
 		t.Fatal("an empty field is masked")
 	}
 	word := []session.Field{{Locator: page.Locator{Label: "Word"}, Credential: "mine"}}
-	if _, _, err := s.Fill(ctx, word, time.Second); err != nil {
+	if _, _, err := s.Fill(ctx, word, testwait.Limit()); err != nil {
 		t.Fatal(err)
 	}
 	unread := func(s *session.Session, when string) {
@@ -147,7 +147,7 @@ func TestCredentialsThatCannotBeHadChangeNothing(t *testing.T) {
 				// Fetched before anything is typed: the field before it stays empty too.
 				fields = []session.Field{{Locator: label, Value: secret.New("x")}, fields[0]}
 			}
-			_, _, err = s.Fill(ctx, fields, time.Second)
+			_, _, err = s.Fill(ctx, fields, testwait.Limit())
 			if f := fault.Of(err); f == nil || f.Code != tt.code || f.Advice() == "" || strings.Contains(err.Error(), "Kept") {
 				t.Errorf("%v", err)
 			}

@@ -22,6 +22,7 @@ import (
 	"tapin/internal/page"
 	"tapin/internal/session"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 	"tapin/internal/vault"
 )
 
@@ -303,7 +304,7 @@ func TestTheDeadlineEndsASession(t *testing.T) {
 	if _, err := h.host.Start(ctx, session.StartOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the end", func() bool { return len(h.host.List()) == 0 && len(left(t, dir)) == 0 })
+	testwait.For(t, "the end", func() bool { return len(h.host.List()) == 0 && len(left(t, dir)) == 0 })
 	if _, err := h.host.Active(); !errors.Is(err, fault.NoSession) || !strings.Contains(err.Error(), "its time was over") {
 		t.Fatalf("afterwards: %v", err)
 	}
@@ -320,7 +321,7 @@ func TestALostBrowserEndsItsSessionAndSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = syscall.Kill(browsertest.ProcessesOf(t, s.ID()+"-1").Browser, syscall.SIGKILL)
-	browsertest.Eventually(t, 10*time.Second, "the end", func() bool { return len(h.host.List()) == 0 })
+	testwait.For(t, "the end", func() bool { return len(h.host.List()) == 0 })
 	if _, err := s.Screenshot(ctx, page.ShotOptions{}); !errors.Is(err, fault.BrowserLost) {
 		t.Fatalf("a later call got %v", err)
 	}
@@ -392,7 +393,7 @@ func TestOrphansAreClosedAfterACrash(t *testing.T) {
 
 	// And one that was killed between its browser and anything else.
 	stray := local.New(filepath.Join(dir, "run"), 50, nil)
-	lone, err := stray.Create(ctx, browser.Spec{ID: "ses_stray-1", KeepUntil: time.Now().Add(time.Minute)})
+	lone, err := stray.Create(ctx, browser.Spec{ID: "ses_stray-1", KeepUntil: testwait.Late()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,7 +435,7 @@ func TestACutLineToALivingBrowserIsMended(t *testing.T) {
 	if err != nil || shot.Title != "agent" {
 		t.Fatalf("after the cut the picture is of %q, %v", shot.Title, err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the news", func() bool {
+	testwait.For(t, "the news", func() bool {
 		events, _ := h.feed.Since(0, 10)
 		return len(events) == 2 && events[1].Type == "session.reconnected"
 	})
@@ -455,7 +456,7 @@ func TestALaterSidecarIsNotDisturbed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the older one to let go", func() bool { return len(h.host.List()) == 0 })
+	testwait.For(t, "the older one to let go", func() bool { return len(h.host.List()) == 0 })
 	if inst.Conn().Err() != nil || len(left(t, dir)) != 3 {
 		t.Fatalf("the later one has %v and %v", inst.Conn().Err(), left(t, dir))
 	}
@@ -575,7 +576,7 @@ func TestAHungOrCrashedPageIsPickedUpAgain(t *testing.T) {
 				if err := before.host.CrashPage(ctx, s.ID()); err != nil {
 					t.Fatal(err)
 				}
-				browsertest.Eventually(t, 10*time.Second, "the crash", func() bool {
+				testwait.For(t, "the crash", func() bool {
 					_, err := s.Screenshot(ctx, page.ShotOptions{})
 					return errors.Is(err, fault.BrowserLost)
 				})

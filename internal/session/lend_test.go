@@ -20,6 +20,7 @@ import (
 	"tapin/internal/page"
 	"tapin/internal/secret"
 	"tapin/internal/session"
+	"tapin/internal/testwait"
 )
 
 // holder is the claim of one hand-off.
@@ -169,7 +170,7 @@ func TestAnActionUnderWayEitherEndsOrSaysThatItsEffectIsUnknown(t *testing.T) {
 				ended <- err
 			}()
 			<-under
-			browsertest.Eventually(t, 20*time.Second, "the action is under way", func() bool { return h.host.Busy(s.ID()) })
+			testwait.For(t, "the action is under way", func() bool { return h.host.Busy(s.ID()) })
 			if _, err := h.host.Lend(ctx, s.ID(), "hof_1", plain()); err != nil {
 				t.Fatal(err)
 			}
@@ -323,7 +324,7 @@ func TestABrowserLostUnderAPersonIsMadeAnewAndSaysSo(t *testing.T) {
 			}
 			owner := session.As(ctx, session.Owner)
 			var status session.Status
-			browsertest.Eventually(t, 20*time.Second, "the session is back", func() bool {
+			testwait.For(t, "the session is back", func() bool {
 				again, err := h.host.Get(s.ID())
 				if err != nil || again.Info().Generation != 2 {
 					return false
@@ -368,7 +369,7 @@ func TestWhatWasKeptForOnePersonIsNotForTheNext(t *testing.T) {
 	if _, err := h.host.Lend(ctx, s.ID(), "hof_2", plain()); err == nil {
 		t.Error("a browser that is gone was lent")
 	}
-	browsertest.Eventually(t, 20*time.Second, "the end of the session", func() bool {
+	testwait.For(t, "the end of the session", func() bool {
 		_, err := h.host.Get(s.ID())
 		return code(err) == fault.NoSession
 	})
@@ -570,7 +571,7 @@ func TestTheOwnerIsWarnedOnceBeforeASessionEnds(t *testing.T) {
 		}
 		return n
 	}
-	browsertest.Eventually(t, 20*time.Second, "the owner is warned", func() bool { return warnings() == 1 })
+	testwait.For(t, "the owner is warned", func() bool { return warnings() == 1 })
 	h.crash()
 	h = move(t, dir, site, session.Options{})
 	if _, err := h.host.Recover(ctx); err != nil {
@@ -582,5 +583,5 @@ func TestTheOwnerIsWarnedOnceBeforeASessionEnds(t *testing.T) {
 	if err := h.host.KeepUntil(ctx, s.ID(), time.Now().Add(5*time.Minute+2*time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 20*time.Second, "of the later deadline too", func() bool { return warnings() == 2 })
+	testwait.For(t, "of the later deadline too", func() bool { return warnings() == 2 })
 }

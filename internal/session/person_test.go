@@ -16,6 +16,7 @@ import (
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/session"
+	"tapin/internal/testwait"
 )
 
 // files is a site that sends files, some of them slowly.
@@ -73,7 +74,7 @@ func TestWhatAPersonDownloadedIsNotToldToTheAgent(t *testing.T) {
 	owner := session.As(ctx, session.Owner)
 	sees := func(ctx context.Context, want string) {
 		t.Helper()
-		browsertest.Eventually(t, 20*time.Second, want, func() bool { return listed(ctx, t, s) == want })
+		testwait.For(t, want, func() bool { return listed(ctx, t, s) == want })
 	}
 	_, _ = s.Navigate(ctx, site.URL+"/file/agents", "")
 	sees(ctx, "agents completed")
@@ -108,7 +109,7 @@ func TestWhatAPersonDownloadedIsNotToldToTheAgent(t *testing.T) {
 		}
 		return len(downloads)
 	}
-	browsertest.Eventually(t, 10*time.Second, "the feed to tell of both", func() bool { return told() == 2 })
+	testwait.For(t, "the feed to tell of both", func() bool { return told() == 2 })
 
 	// The next sidecar is told again of what is under way.
 	h.crash()
@@ -171,7 +172,7 @@ func TestWhatAPersonAskedForAndArrivesAfterTheyLeftIsTheirs(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(send)
-	browsertest.Eventually(t, 20*time.Second, "the file", func() bool { return listed(owner, t, s) == "late completed" })
+	testwait.For(t, "the file", func() bool { return listed(owner, t, s) == "late completed" })
 	if got := listed(ctx, t, s); got != "" {
 		t.Errorf("the agent is told of %s", got)
 	}
@@ -230,7 +231,7 @@ func TestAParkedSessionWhoseBrowserCannotBeEndedYetIsParkedAllTheSame(t *testing
 		t.Fatalf("the person comes back to %d, %v", generation, err)
 	}
 	can.Store(true)
-	browsertest.Eventually(t, 20*time.Second, "the end of the old browser", func() bool {
+	testwait.For(t, "the end of the old browser", func() bool {
 		_, there := find(left(t, dir), s.ID()+"-1")
 		return !there
 	})
@@ -310,7 +311,7 @@ func TestWhoeverFollowsASessionHearsOfAnotherBrowser(t *testing.T) {
 		if now, err := h.host.Generation(s.ID()); err != nil || generation != 2 || now != 2 {
 			t.Errorf("heard of browser %d, and it is %d, %v", generation, now, err)
 		}
-	case <-time.After(40 * time.Second):
+	case <-testwait.Over():
 		t.Fatal("nobody was told")
 	}
 }

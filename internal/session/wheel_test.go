@@ -20,6 +20,7 @@ import (
 	"tapin/internal/secret"
 	"tapin/internal/session"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 	"tapin/internal/vault"
 )
 
@@ -115,7 +116,7 @@ func TestATextThatWaitedIsNotTypedOnceTheHandoffIsOver(t *testing.T) {
 		_, err := host.Relay(ctx, s.ID(), "hof_1", secret.New("hunter2"), "k1")
 		relayed <- err
 	}()
-	browsertest.Eventually(t, 10*time.Second, "the text waits for its turn", func() bool { return !host.Presence(s.ID()).IsZero() })
+	testwait.For(t, "the text waits for its turn", func() bool { return !host.Presence(s.ID()).IsZero() })
 	close(saved.release)
 	if err := <-returned; err != nil {
 		t.Fatal(err)
@@ -199,7 +200,7 @@ func TestABrowserThatCouldNotTakeAnothersPlaceIsEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = syscall.Kill(browsertest.ProcessesOf(t, s.ID()+"-1").Holder, syscall.SIGKILL)
-	browsertest.Eventually(t, 40*time.Second, "the session is over", func() bool { _, err := host.Get(s.ID()); return code(err) == fault.NoSession })
+	testwait.For(t, "the session is over", func() bool { _, err := host.Get(s.ID()); return code(err) == fault.NoSession })
 	if rest := left(t, dir); len(rest) > 0 {
 		t.Errorf("left: %v", rest)
 	}

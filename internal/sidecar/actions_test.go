@@ -16,9 +16,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 // shop is a site with everything that an agent meets on its way.
@@ -187,7 +186,7 @@ func TestAWholeErrandThroughHTTP(t *testing.T) {
 	// A download.
 	r.must("POST", "/session/click", `{"text":"Report","screenshot":false}`)
 	var file map[string]any
-	browsertest.Eventually(t, 20*time.Second, "the download", func() bool {
+	testwait.For(t, "the download", func() bool {
 		list, _ := r.must("GET", "/session/downloads", "")["downloads"].([]any)
 		if len(list) == 1 {
 			file, _ = list[0].(map[string]any)

@@ -14,11 +14,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 // stranger is somebody at the public listener who may show anything.
@@ -130,8 +130,7 @@ func until(ctx context.Context, t *testing.T, conn *websocket.Conn, kind string)
 // with a browser in it: nothing gets in, the page feels nothing, and it serves on.
 func TestStrangersAtThePublicListenerGetNowhere(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
+	ctx := testwait.Context(t)
 	site := newTouchy(t)
 	r := start(t, site.Server)
 	session := r.must("POST", "/session/start", `{"url":"`+site.URL+`/home","screenshot":false}`)
@@ -405,7 +404,7 @@ func TestWhoOpensTheAgentsAddressFromOutsideIsLetInByTheOwner(t *testing.T) {
 		t.Fatalf("a name that nobody told of: %d", answer.StatusCode)
 	}
 	owner.must("PUT", "/public", `{"url":"https://calm-tree.example"}`)
-	browsertest.Eventually(t, 5*time.Second, "the name being ours", func() bool {
+	testwait.For(t, "the name being ours", func() bool {
 		answer, _ := outside.ask(ctx, http.MethodGet, "/live/"+id, "")
 		return answer.StatusCode == http.StatusOK
 	})
@@ -429,7 +428,7 @@ func TestWhoOpensTheAgentsAddressFromOutsideIsLetInByTheOwner(t *testing.T) {
 		t.Errorf("a second device on this machine: %d", status)
 	}
 	owner.must("PUT", "/public", `{"url":""}`)
-	browsertest.Eventually(t, 5*time.Second, "the name being nobody's", func() bool {
+	testwait.For(t, "the name being nobody's", func() bool {
 		answer, _ := outside.ask(ctx, http.MethodGet, "/live/"+id, "")
 		return answer.StatusCode == http.StatusForbidden
 	})

@@ -11,6 +11,7 @@ import (
 
 	"tapin/internal/browser/browserbase/standin"
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 // killable is a sidecar in a process of its own, whose browsers are elsewhere.
@@ -52,7 +53,7 @@ func (k *killable) sender() (send func(method, path, body string)) {
 // killWhen waits until the API was asked for something, and kills the sidecar then.
 func (k *killable) killWhen(what string) {
 	k.t.Helper()
-	browsertest.Eventually(k.t, 20*time.Second, what, func() bool {
+	testwait.For(k.t, what, func() bool {
 		for _, r := range k.cloud.Requests() {
 			if strings.HasPrefix(r.Method+" "+r.Path, what) {
 				return true
@@ -67,7 +68,7 @@ func (k *killable) killWhen(what string) {
 // nobody else's was touched.
 func (k *killable) onlyTheirs() {
 	k.t.Helper()
-	browsertest.Eventually(k.t, 30*time.Second, "the release of all that is ours", func() bool {
+	testwait.For(k.t, "the release of all that is ours", func() bool {
 		running := k.cloud.Sessions("RUNNING")
 		return k.cloud.Settled() && len(running) == 1 && running[0].ID == k.theirs
 	})
@@ -89,7 +90,7 @@ func TestAKilledSidecarLeavesNoBrowserThatCosts(t *testing.T) {
 		},
 		"killed while a session is entered": func(k *killable) {
 			go k.sender()("POST", "/session/start", begin)
-			browsertest.Eventually(k.t, 20*time.Second, "the entrance", func() bool {
+			testwait.For(k.t, "the entrance", func() bool {
 				all := k.cloud.Sessions("RUNNING")
 				return len(all) == 2 && all[0].Entered+all[1].Entered > 0
 			})
@@ -108,7 +109,7 @@ func TestAKilledSidecarLeavesNoBrowserThatCosts(t *testing.T) {
 		"killed while the line is mended": func(k *killable) {
 			k.must("POST", "/session/start", begin)
 			k.line.Down()
-			browsertest.Eventually(k.t, 20*time.Second, "a try", func() bool { return len(k.line.Knocks()) > 0 })
+			testwait.For(k.t, "a try", func() bool { return len(k.line.Knocks()) > 0 })
 			k.kill()
 			k.line.Up()
 		},

@@ -14,6 +14,7 @@ import (
 
 	"tapin/internal/browser/browserbase/standin"
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 	"tapin/internal/vault"
 )
 
@@ -234,7 +235,7 @@ func TestTheFreePlanSaysWhatItDoesNotAllowAndWorksAllTheSame(t *testing.T) {
 	}
 	// The line is lost, the page with it; the person goes on in another browser.
 	c.line.Cut()
-	browsertest.Eventually(t, 30*time.Second, "another browser", func() bool {
+	testwait.For(t, "another browser", func() bool {
 		code, now, _ := c.owner.do("GET", "/session/status", "")
 		return code == http.StatusOK && now["page_lost"] == true
 	})

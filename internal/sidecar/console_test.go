@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 // desk is the owner at the console of a real sidecar, without a browser around.
@@ -107,7 +107,7 @@ func (d *desk) read(ctx context.Context) map[string]any {
 // sees waits for a state that is so, and tells what the lists then hold.
 func (d *desk) sees(ctx context.Context, what, list string, is func(first map[string]any, all []any) bool) map[string]any {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := testwait.Within(ctx)
 	defer cancel()
 	for {
 		all, _ := d.state[list].([]any)

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 // told are the routes that tell of hand-offs without being asked for one.
@@ -60,7 +60,7 @@ func (r *running) follow() *safeBuffer {
 // hears waits until a stream has told something.
 func hears(t *testing.T, stream *safeBuffer, what string) []byte {
 	t.Helper()
-	browsertest.Eventually(t, 20*time.Second, "the stream's word of "+what, func() bool { return strings.Contains(stream.String(), what) })
+	testwait.For(t, "the stream's word of "+what, func() bool { return strings.Contains(stream.String(), what) })
 	return []byte(stream.String())
 }
 
@@ -94,7 +94,7 @@ func TestALeakInAnAnswerIsNoticed(t *testing.T) {
 				t.Errorf("%s: %s tells nothing of %s: %.300s", who, path, planted, all[path])
 			}
 		}
-		browsertest.Eventually(t, 20*time.Second, "the end of the session", func() bool {
+		testwait.For(t, "the end of the session", func() bool {
 			return len(as.must("GET", "/sessions", "")["sessions"].([]any)) == 0
 		})
 	}

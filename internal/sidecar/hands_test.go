@@ -6,9 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
-	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 func TestWhatASnapshotNamesIsClickedByItsRef(t *testing.T) {
@@ -103,7 +102,7 @@ func TestWhoeverIsCutOffByAStopIsToldSo(t *testing.T) {
 			answers <- nil
 		}()
 	}
-	browsertest.Eventually(t, 10*time.Second, "the calls", func() bool {
+	testwait.For(t, "the calls", func() bool {
 		_, _, raw := r.do("GET", "/metrics", "")
 		return strings.Contains(string(raw), "tapin_http_in_flight 4") // and the one who asks
 	})
@@ -114,7 +113,7 @@ func TestWhoeverIsCutOffByAStopIsToldSo(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-testwait.Over():
 			t.Fatal("somebody still waits")
 		}
 	}

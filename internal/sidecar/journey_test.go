@@ -2,7 +2,6 @@ package sidecar_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 // branch is a site as people meet them: a login, a form with a list, a photo and a
@@ -125,7 +125,7 @@ func (b *branch) stands(text string) bool {
 // await waits until the site has been sent something.
 func (b *branch) await(t *testing.T, what string) string {
 	t.Helper()
-	browsertest.Eventually(t, 20*time.Second, "the site hearing of "+what, func() bool { return b.heard(what) != "" })
+	testwait.For(t, "the site hearing of "+what, func() bool { return b.heard(what) != "" })
 	return b.heard(what)
 }
 
@@ -138,8 +138,7 @@ func (b *branch) allow() string {
 // phone alone. The site says what it was sent, and the agent what it was told.
 func TestAPersonFinishesABankLoginOnAPhone(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
+	ctx := testwait.Context(t)
 	site := newBranch(t)
 	r := start(t, site.Server, site.allow())
 	r.must("POST", "/session/start", `{"url":"`+site.URL+`/login","screenshot":false}`)

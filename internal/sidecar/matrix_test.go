@@ -11,11 +11,11 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 // place is where the browsers of a test come from.
@@ -73,7 +73,7 @@ func TestAJourneyIsTheSameEverywhere(t *testing.T) {
 		p.owner().must("POST", "/session/type", `{"selector":"#a","text":"half a pass","screenshot":false}`)
 		if at.line != nil {
 			at.line.Cut()
-			browsertest.Eventually(t, 20*time.Second, "the reconnect", func() bool { return strings.Contains(p.told(), `"session.reconnected"`) })
+			testwait.For(t, "the reconnect", func() bool { return strings.Contains(p.told(), `"session.reconnected"`) })
 		}
 		p.owner().must("POST", "/session/click", `{"selector":"#see","screenshot":false}`)
 		p.kill()
@@ -153,7 +153,7 @@ func TestTheLiveViewShowsABrowserWhereverItIs(t *testing.T) {
 		v.picture()
 		if at.line != nil {
 			at.line.Cut()
-			browsertest.Eventually(t, 20*time.Second, "the reconnect", func() bool { return strings.Contains(p.told(), `"session.reconnected"`) })
+			testwait.For(t, "the reconnect", func() bool { return strings.Contains(p.told(), `"session.reconnected"`) })
 		}
 		p.owner().must("POST", "/session/navigate", `{"url":"`+site.URL+`/moving","screenshot":false}`)
 		v.state(func(s map[string]any) bool {
@@ -176,7 +176,7 @@ type viewer struct {
 // look mints a link, claims it and opens it.
 func look(t *testing.T, r *running) *viewer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := testwait.Within(t.Context())
 	t.Cleanup(cancel)
 	made := r.as("owner").must("POST", "/links", `{}`)
 	address, token, _ := strings.Cut(made["open_url"].(string), "#t=")
@@ -276,7 +276,7 @@ func TestTheProvidersOwnLiveViewIsForTheOwnerAndFollowsTheTabs(t *testing.T) {
 	}
 	c.must("POST", "/handoff/start", `{"reason":"login"}`)
 	c.owner.must("POST", "/session/click", `{"selector":"#pop","screenshot":false}`)
-	browsertest.Eventually(t, 10*time.Second, "the news", func() bool { return strings.Contains(c.told(), `"session.view_moved"`) })
+	testwait.For(t, "the news", func() bool { return strings.Contains(c.told(), `"session.view_moved"`) })
 	second := c.owner.must("POST", "/links", `{}`)
 	if second["open_url"] == first["open_url"] || !strings.HasSuffix(second["open_url"].(string), "/devtools/page/"+tab()) {
 		t.Errorf("then the owner is sent to %v", second)

@@ -12,13 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/mcpserver"
+	"tapin/internal/testwait"
 )
 
 // gallery is a site for one-shots.
@@ -279,7 +278,7 @@ func TestTwoHundredOneShotsAtOnceDoNotBringTapinDown(t *testing.T) {
 		<-replies
 	}
 	// The callers know before tapin does that they are gone.
-	browsertest.Eventually(t, 30*time.Second, "the next one-shot", func() bool {
+	testwait.For(t, "the next one-shot", func() bool {
 		status, got, _ := r.do("POST", "/browser/extract", `{"url":"`+site.URL+`/"}`)
 		if status != http.StatusOK && got["error"] != "BUSY" {
 			t.Fatalf("after the crowd: %v", got)

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 // asksForItself is a page that knows where tapin listens, which approval waits
@@ -164,7 +163,7 @@ func TestAPageCannotApproveItsOwnPayment(t *testing.T) {
 	}
 	shop.mu.Unlock()
 	r.must("POST", "/session/navigate", `{"url":"`+shop.URL+`/own","screenshot":false}`)
-	browsertest.Eventually(t, 40*time.Second, "the page has tried everything", func() bool {
+	testwait.For(t, "the page has tried everything", func() bool {
 		told, _ := shop.heard()
 		return len(told) > 0 && told[len(told)-1] == "all: done"
 	})

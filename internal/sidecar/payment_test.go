@@ -9,9 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 // till is a shop that counts what it was paid.
@@ -269,7 +268,7 @@ func TestWhatAnAgentMayTry(t *testing.T) {
 	r.refused("POST", "/session/click", clickWith(""), "APPROVAL_REQUIRED")
 	r.open("/ask", s)
 	r.must("POST", "/session/click", clickWith(""))
-	browsertest.Eventually(t, 10*time.Second, "the dialog", func() bool {
+	testwait.For(t, "the dialog", func() bool {
 		open, _ := r.must("GET", "/session/status", "")["dialogs"].([]any)
 		return len(open) > 0
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 // kills is how often a chaos test kills; the short form is for every day.
@@ -28,7 +29,7 @@ func kills(t *testing.T, few int) int {
 func TestChaosASidecarIsKilledWhileAPersonTypes(t *testing.T) {
 	t.Parallel()
 	rounds := kills(t, 2)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(rounds)*15*time.Second)
+	ctx, cancel := context.WithDeadline(t.Context(), testwait.Late().Add(time.Duration(rounds)*testwait.Limit()))
 	t.Cleanup(cancel)
 	site := newBranch(t)
 	// A phone comes back to the address it knows.
@@ -68,7 +69,7 @@ func TestChaosASidecarIsKilledWhileAPersonTypes(t *testing.T) {
 			t.Errorf("round %d: the phone said %q", round, said)
 		}
 		phone.Until("what was typed, on the phone", fmt.Sprintf(`document.querySelector('#fields input').value === %q`, typed))
-		browsertest.Eventually(t, 10*time.Second, fmt.Sprintf("%q in the page, after %d kills", typed, round+1), func() bool { return site.stands(typed) })
+		testwait.For(t, fmt.Sprintf("%q in the page, after %d kills", typed, round+1), func() bool { return site.stands(typed) })
 	}
 	phone.press(250, 450) // Allow
 	if got := site.await(t, "name"); got != typed {

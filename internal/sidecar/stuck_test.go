@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 	"testing"
 	"time"
 )
@@ -47,7 +48,7 @@ func TestASessionWithStuckPagesEndsAndKeepsItsLogin(t *testing.T) {
 	}
 	began := time.Now()
 	stopped := r.must("POST", "/session/stop", `{}`)
-	if stopped["context_saved"] != true || time.Since(began) > 20*time.Second {
+	if stopped["context_saved"] != true || time.Since(began) > testwait.Limit() {
 		t.Errorf("after %s the stop says %v", time.Since(began), stopped)
 	}
 	t.Logf("it took %s", time.Since(began))

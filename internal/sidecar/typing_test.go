@@ -1,7 +1,6 @@
 package sidecar_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,9 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"tapin/internal/browser/browsertest"
+	"tapin/internal/testwait"
 )
 
 // What people type on phones arrives in the page exactly, through the phone's
@@ -20,8 +19,7 @@ import (
 func TestWhatIsTypedOnAPhoneArrivesExactly(t *testing.T) {
 	t.Parallel()
 	browsertest.Long(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	t.Cleanup(cancel)
+	ctx := testwait.Context(t)
 	var mu sync.Mutex
 	now := map[string]string{}
 	var site *httptest.Server
@@ -55,17 +53,13 @@ func TestWhatIsTypedOnAPhoneArrivesExactly(t *testing.T) {
 	stands := func(in, want string) {
 		t.Helper()
 		var got string
-		for end := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if !testwait.Comes(func() bool {
 			mu.Lock()
+			defer mu.Unlock()
 			got = strings.TrimRight(strings.ReplaceAll(now[in], "\u00a0", " "), "\n")
-			mu.Unlock()
-			if got == want {
-				return
-			}
-			if time.Now().After(end) {
-				t.Errorf("in %s stands %.120q (%d), not %.120q (%d)", in, got, len(got), want, len(want))
-				return
-			}
+			return got == want
+		}) {
+			t.Errorf("in %s stands %.120q (%d), not %.120q (%d)", in, got, len(got), want, len(want))
 		}
 	}
 	empty := func(in string) {

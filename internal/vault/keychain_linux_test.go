@@ -17,6 +17,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/secret"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 	"tapin/internal/vault"
 )
 
@@ -204,7 +205,7 @@ func startKeychain(ctx context.Context, state string) (stop func(), err error) {
 		_ = daemon.Process.Kill()
 		_ = daemon.Wait()
 	}
-	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); {
+	for end := testwait.End(); time.Now().Before(end); {
 		there, err := exec.CommandContext(ctx, "dbus-send", "--session", "--print-reply=literal", "--dest=org.freedesktop.DBus", "/",
 			"org.freedesktop.DBus.NameHasOwner", "string:org.freedesktop.secrets").Output()
 		if err != nil {

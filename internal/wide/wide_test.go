@@ -5,7 +5,8 @@ import (
 	"os"
 	"runtime"
 	"testing"
-	"time"
+
+	"tapin/internal/testwait"
 )
 
 func TestAPictureIsWrittenBeforeAnybodyReads(t *testing.T) {
@@ -19,7 +20,7 @@ func TestAPictureIsWrittenBeforeAnybodyReads(t *testing.T) {
 	defer from.Close()
 	defer to.Close()
 	Pipe(to)
-	if err := to.SetWriteDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := to.SetWriteDeadline(testwait.End()); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := to.Write(make([]byte, 512<<10)); err != nil {

@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"tapin/internal/browser"
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 func TestPicturesGoOnAfterALostLine(t *testing.T) {
@@ -51,7 +51,7 @@ func TestPicturesGoOnAfterALostLine(t *testing.T) {
 			select {
 			case f := <-frames:
 				cast.Ack(ctx, f.Number)
-			case <-time.After(20 * time.Second):
+			case <-testwait.Over():
 				t.Fatalf("round %d: no picture", round)
 			}
 		}

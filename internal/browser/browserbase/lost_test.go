@@ -14,6 +14,7 @@ import (
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/fault"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 const makeSession = "POST /v1/sessions"
@@ -39,7 +40,7 @@ func TestALostAnswerNeverMakesASecondSession(t *testing.T) {
 			f.On, f.Exact = makeSession, true
 			s.Inject(f)
 			id := fmt.Sprintf("ses_lost%d-1", rounds)
-			inst, err := p.Create(ctx, browser.Spec{ID: id, KeepUntil: time.Now().Add(time.Minute)})
+			inst, err := p.Create(ctx, browser.Spec{ID: id, KeepUntil: testwait.Late()})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -91,7 +92,7 @@ func TestASessionThatComesAfterEverybodyLeftIsReleased(t *testing.T) {
 	s := cloud(t, &standin.Options{Shared: true})
 	p := provider(t, s, &browserbase.Options{Ledger: ledger(t, 0)})
 	s.Inject(standin.Fault{On: makeSession, Exact: true, Late: 4 * time.Second})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // long enough for the wish to leave
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // short: long enough for the wish to leave, and it must run out
 	defer cancel()
 	_, err := p.Create(ctx, browser.Spec{ID: "ses_late-1"})
 	if !errors.Is(err, context.DeadlineExceeded) {
@@ -101,7 +102,7 @@ func TestASessionThatComesAfterEverybodyLeftIsReleased(t *testing.T) {
 	if err := p.End(browsertest.Context(t), browser.Ref{Provider: browserbase.Name, ID: "ses_late-1"}); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 15*time.Second, "the release", func() bool {
+	testwait.For(t, "the release", func() bool {
 		all := s.Sessions("")
 		return len(all) == 1 && all[0].Status == "COMPLETED"
 	})
@@ -113,7 +114,7 @@ func TestTheNextProcessReleasesWhatOneThatWasKilledHadWishedFor(t *testing.T) {
 	theirs := s.Foreign(map[string]any{"tapin": "somebody", "tapin_browser": "ses_killed-1"})
 	p := provider(t, s, &browserbase.Options{Ledger: book})
 	s.Inject(standin.Fault{On: makeSession, Exact: true, Late: 4 * time.Second})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // long enough for the wish to leave
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // short: long enough for the wish to leave, and it must run out
 	defer cancel()
 	_, _ = p.Create(ctx, browser.Spec{ID: "ses_killed-1"})
 	_ = p.Close() // it looks no more, as if it had been killed
@@ -122,7 +123,7 @@ func TestTheNextProcessReleasesWhatOneThatWasKilledHadWishedFor(t *testing.T) {
 	if own, err := next.Own(browsertest.Context(t), nil); err != nil || len(own) != 0 {
 		t.Fatalf("at the start there is %+v, %v", own, err)
 	}
-	browsertest.Eventually(t, 15*time.Second, "the release", func() bool {
+	testwait.For(t, "the release", func() bool {
 		all := s.Sessions("")
 		return len(all) == 2 && len(s.Sessions("RUNNING")) == 1 && s.Sessions("RUNNING")[0].ID == theirs
 	})
@@ -157,7 +158,7 @@ func TestAReleaseIsSureBeforeItIsSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond) // short: it must run out
 	defer cancel()
 	if err := inst.End(short); fault.Of(err) == nil || fault.Of(err).Code != fault.ProviderError {
 		t.Fatalf("a release that was not seen gave %v", err)
@@ -188,7 +189,7 @@ func TestAnswersBecomeOurCodes(t *testing.T) {
 				t.Errorf("a secret is in %s", all)
 			}
 			if status == 429 {
-				if f.Data["retry_after_s"] != 120 || time.Since(began) > 5*time.Second {
+				if f.Data["retry_after_s"] != 120 || time.Since(began) > time.Minute { // short: it was told to wait two
 					t.Errorf("told to come back: %v", f.Data)
 				}
 				n := len(s.Requests())
@@ -244,7 +245,7 @@ func TestTheFreePlanGetsWhatItAllows(t *testing.T) {
 				}
 				// A lost line is the end of it, and that is found out.
 				_ = inst.Conn().Close()
-				browsertest.Eventually(t, 5*time.Second, "the end", func() bool { return len(s.Sessions("RUNNING")) == 0 })
+				testwait.For(t, "the end", func() bool { return len(s.Sessions("RUNNING")) == 0 })
 				if _, err := p.Reconnect(ctx, inst.Ref()); !errors.Is(err, fault.BrowserLost) {
 					t.Fatalf("reconnecting gave %v", err)
 				}

@@ -13,7 +13,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
@@ -23,6 +22,7 @@ import (
 	"tapin/internal/browser/phone"
 	"tapin/internal/cdp"
 	"tapin/internal/egress"
+	"tapin/internal/testwait"
 )
 
 // Main runs the tests, unless this process was started as the holder of a local
@@ -45,19 +45,16 @@ func Long(t *testing.T) {
 	}
 }
 
-// Context ends before the package's own deadline would. It is generous, as it
-// also runs while a parallel test waits for its turn.
+// Context is one for a whole test.
 func Context(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
+	return testwait.Context(t)
 }
 
 // End ends a browser after a test, when the test's own context is over.
 func End(t *testing.T, p browser.Provider, ref browser.Ref) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := testwait.Within(context.Background())
 	defer cancel()
 	if err := p.End(ctx, ref); err != nil {
 		t.Errorf("end the browser: %v", err)
@@ -136,18 +133,6 @@ func (tab Tab) Eval(ctx context.Context, t *testing.T, script string) string {
 // TryEval is Eval for scripts that may fail.
 func (tab Tab) TryEval(ctx context.Context, script string) (string, error) {
 	return (&phone.Phone{Session: tab.Session}).See(ctx, script)
-}
-
-// Eventually waits for a condition that no event announces.
-func Eventually(t *testing.T, within time.Duration, what string, is func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(within)
-	for !is() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s did not happen within %s", what, within)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }
 
 // FreePort is a TCP port that nobody uses now.

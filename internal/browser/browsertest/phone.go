@@ -15,6 +15,7 @@ import (
 	"tapin/internal/browser/phone"
 	"tapin/internal/cdp"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 // Network is what lies between a phone and the world; the zero value is nothing.
@@ -55,6 +56,7 @@ func NewPhone(ctx context.Context, t *testing.T, net Network) *Phone {
 	if err != nil {
 		t.Fatal(err)
 	}
+	hand.Patience = testwait.Limit()
 	p := &Phone{Tab: Tab{Session: hand.Session, Target: hand.Target}, t: t, ctx: ctx, hand: hand}
 	p.do("Page.setInterceptFileChooserDialog", map[string]any{"enabled": true})
 	if net != (Network{}) {
@@ -228,7 +230,7 @@ func (p *Phone) Photograph(path string) {
 	var shot struct {
 		Data string `json:"data"`
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), 5*time.Second) // also after the test's own end
+	ctx, cancel := testwait.Within(context.WithoutCancel(p.ctx)) // also after the test's own end
 	defer cancel()
 	said, err := p.TryEval(ctx, `document.body.innerText.replace(/\s+/g, " ") + " | " + [...document.querySelectorAll("#fields > *")].map(f =>
 		f.ariaLabel + (f.type === "password" ? "" : "=" + f.value) + (f === document.activeElement ? " has the focus" : "")).join(", ")`)

@@ -254,7 +254,7 @@ func TestTheNextTryMayTakeItsTime(t *testing.T) {
 	began := time.Now()
 	l.Cut()
 	<-inst.Conn().Done()
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 10*time.Second { // short: a line that is only silent gets longer
 		t.Fatalf("the loss was noticed after %s", took)
 	}
 	browsertest.End(t, p, inst.Ref())

@@ -14,6 +14,7 @@ import (
 
 	"tapin/internal/browser"
 	"tapin/internal/browser/local"
+	"tapin/internal/testwait"
 )
 
 // A process of the browser that begins just before the end makes its profile's
@@ -27,7 +28,7 @@ func TestChaosAHolderKilledWhileItsBrowserStartsLeavesNoFolder(t *testing.T) {
 		created := make(chan struct{})
 		go func() {
 			defer close(created)
-			if inst, err := local.New(run, 1, nil).Create(ctx, browser.Spec{ID: id, KeepUntil: time.Now().Add(time.Minute)}); err == nil {
+			if inst, err := local.New(run, 1, nil).Create(ctx, browser.Spec{ID: id, KeepUntil: testwait.Late()}); err == nil {
 				_ = inst.Release()
 			}
 		}()

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"tapin/internal/browser"
 	"tapin/internal/browser/browsertest"
 	"tapin/internal/browser/local"
+	"tapin/internal/testwait"
 )
 
 func TestLocalIsAProvider(t *testing.T) {
@@ -32,7 +32,7 @@ func TestAHomeWithALongPathWorks(t *testing.T) {
 		t.Skip("a long home is refused here")
 	}
 	run := filepath.Join(shortDir(t), strings.Repeat("long/", 40))
-	inst, err := local.New(run, 1, nil).Create(browsertest.Context(t), browser.Spec{ID: "ses_long-1", KeepUntil: time.Now().Add(time.Minute)})
+	inst, err := local.New(run, 1, nil).Create(browsertest.Context(t), browser.Spec{ID: "ses_long-1", KeepUntil: testwait.Late()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"strconv"
 	"testing"
-	"time"
 
 	"tapin/internal/browser"
 	"tapin/internal/browser/local"
@@ -105,5 +104,3 @@ func rounds(few int) int {
 	}
 	return few
 }
-
-const answerWithin = 10 * time.Second

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
-	"time"
 
 	"tapin/internal/browser"
 	"tapin/internal/browser/browsertest"
@@ -15,6 +14,7 @@ import (
 	"tapin/internal/egress"
 	"tapin/internal/fault"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 // share starts a browser for several contexts, and ends it after the test.
@@ -22,7 +22,7 @@ func share(t *testing.T, policy egress.Policy) browser.Shared {
 	t.Helper()
 	run := shortDir(t)
 	s, err := local.New(run, 1, nil).Share(browsertest.Context(t), browser.Spec{
-		ID: "oneshot_shared-1", KeepUntil: time.Now().Add(2 * time.Minute), Policy: policy,
+		ID: "oneshot_shared-1", KeepUntil: testwait.Late(), Policy: policy,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestContextsOfOneBrowserKnowNothingOfEachOther(t *testing.T) {
 	}
 
 	open(one, "/hostile?port=81")
-	browsertest.Eventually(t, answerWithin, "the refusal", func() bool { return len(one.refused()) > 0 })
+	testwait.For(t, "the refusal", func() bool { return len(one.refused()) > 0 })
 	if b := one.refused()[0]; b.Port != 81 || b.Lane != one.inst.Lane() {
 		t.Errorf("the refusal is %+v", b)
 	}
@@ -140,12 +140,12 @@ func TestAContextThatEndsTakesItsConnectionsWithIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	browsertest.Eventually(t, answerWithin, "both WebSockets", func() bool { return site.open.Load() == 2 })
+	testwait.For(t, "both WebSockets", func() bool { return site.open.Load() == 2 })
 	gone.tabs.Close()
 	if err := gone.inst.End(ctx); err != nil {
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, answerWithin, "one WebSocket to end", func() bool { return site.open.Load() == 1 })
+	testwait.For(t, "one WebSocket to end", func() bool { return site.open.Load() == 1 })
 	if _, err := stays.tab.Here(ctx); err != nil {
 		t.Errorf("the neighbour was disturbed: %v", err)
 	}

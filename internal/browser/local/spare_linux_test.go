@@ -14,6 +14,7 @@ import (
 	"tapin/internal/browser/local"
 	"tapin/internal/fault"
 	"tapin/internal/page"
+	"tapin/internal/testwait"
 )
 
 func TestASpareBrowserIsTheOneThatIsWantedAndUsedOnce(t *testing.T) {
@@ -23,7 +24,7 @@ func TestASpareBrowserIsTheOneThatIsWantedAndUsedOnce(t *testing.T) {
 	end := keeping(t, p, local.Stock{Always: 1})
 	spare := func(not string) (id string) {
 		t.Helper()
-		browsertest.Eventually(t, time.Minute, "a spare browser", func() bool { return p.Spares() == 1 })
+		testwait.For(t, "a spare browser", func() bool { return p.Spares() == 1 })
 		own, err := p.Own(ctx, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -38,7 +39,7 @@ func TestASpareBrowserIsTheOneThatIsWantedAndUsedOnce(t *testing.T) {
 	first := spare("")
 
 	// Who wants a browser of his own, and nothing that was done in it before, gets one.
-	own, err := p.Create(ctx, browser.Spec{ID: "chk_own-1", KeepUntil: time.Now().Add(time.Minute)})
+	own, err := p.Create(ctx, browser.Spec{ID: "chk_own-1", KeepUntil: testwait.Late()})
 	if err != nil || own.Ref().ID != "chk_own-1" || p.Spares() != 1 {
 		t.Fatalf("%v, %v; %d are left", own, err, p.Spares())
 	}
@@ -47,7 +48,7 @@ func TestASpareBrowserIsTheOneThatIsWantedAndUsedOnce(t *testing.T) {
 	}
 
 	// Its own policy lets it nowhere; the one that is asked for does.
-	inst, err := p.Create(ctx, browser.Spec{ID: "ses_wanted-1", Ahead: true, KeepUntil: time.Now().Add(time.Minute), Policy: browsertest.Policy(site)})
+	inst, err := p.Create(ctx, browser.Spec{ID: "ses_wanted-1", Ahead: true, KeepUntil: testwait.Late(), Policy: browsertest.Policy(site)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,12 +110,12 @@ func TestAPlaceIsKeptForWhoComesAfter(t *testing.T) {
 	if first := alone("ses_first-1"); first != "ses_first-1" {
 		t.Errorf("%s was there before anybody asked", first)
 	}
-	browsertest.Eventually(t, 20*time.Second, "one in its place", func() bool { return p.Spares() == 1 })
+	testwait.For(t, "one in its place", func() bool { return p.Spares() == 1 })
 	if second := alone("ses_second-1"); second == "ses_second-1" {
 		t.Error("the one that was kept was not taken")
 	}
-	browsertest.Eventually(t, 20*time.Second, "one in its place again", func() bool { return p.Spares() == 1 })
-	browsertest.Eventually(t, time.Minute, "the end of the wait", func() bool {
+	testwait.For(t, "one in its place again", func() bool { return p.Spares() == 1 })
+	testwait.For(t, "the end of the wait", func() bool {
 		left, err := os.ReadDir(run)
 		return err == nil && len(left) == 0 && p.Spares() == 0
 	})
@@ -136,7 +137,7 @@ func TestWhereNothingRunsAPlaceIsKeptForWhoComesFirst(t *testing.T) {
 	ctx, run := browsertest.Context(t), shortDir(t)
 	p := local.New(run, 1, nil)
 	keeping(t, p, local.Stock{Follow: time.Minute, Vacant: true})
-	browsertest.Eventually(t, 20*time.Second, "one for the first", func() bool { return p.Spares() == 1 })
+	testwait.For(t, "one for the first", func() bool { return p.Spares() == 1 })
 	inst, err := p.Create(ctx, forSession("ses_first-1"))
 	if err != nil || inst.Ref().ID == "ses_first-1" || p.Spares() != 0 {
 		t.Fatalf("%v, %v; %d are left", inst, err, p.Spares())
@@ -168,13 +169,13 @@ func TestWhoComesBeforeAnythingWasStartedTakesThePlaceAllTheSame(t *testing.T) {
 
 // forSession is the browser that a session wants.
 func forSession(id string) browser.Spec {
-	return browser.Spec{ID: id, Ahead: true, KeepUntil: time.Now().Add(time.Minute)}
+	return browser.Spec{ID: id, Ahead: true, KeepUntil: testwait.Late()}
 }
 
 // beingMade waits until one is being made, and tells its name.
 func beingMade(t *testing.T, run string) (name string) {
 	t.Helper()
-	browsertest.Eventually(t, 20*time.Second, "one to be begun with", func() bool {
+	testwait.For(t, "one to be begun with", func() bool {
 		found, err := os.ReadDir(run)
 		if err != nil {
 			t.Fatal(err)
@@ -229,12 +230,12 @@ func TestTheOneThatNobodyWaitsForAnyLongerIsKept(t *testing.T) {
 	p := local.New(run, 1, nil)
 	keeping(t, p, local.Stock{Follow: time.Minute, Vacant: true})
 	being := beingMade(t, run)
-	impatient, leave := context.WithTimeout(ctx, 10*time.Millisecond)
+	impatient, leave := context.WithTimeout(ctx, 10*time.Millisecond) // short: it must run out
 	defer leave()
 	if _, err := p.Create(impatient, forSession("ses_gone-1")); err == nil {
 		t.Fatal("it was there at once")
 	}
-	browsertest.Eventually(t, 20*time.Second, "it to be ready", func() bool { return p.Spares() == 1 })
+	testwait.For(t, "it to be ready", func() bool { return p.Spares() == 1 })
 	time.Sleep(1500 * time.Millisecond) // what is too many is ended after a second
 	inst, err := p.Create(ctx, forSession("ses_next-1"))
 	if err != nil || inst.Ref().ID != being {
@@ -278,7 +279,7 @@ func TestWhoFailsToBeginFindsOneAgain(t *testing.T) {
 	ctx, run := browsertest.Context(t), shortDir(t)
 	p := local.New(run, 1, nil)
 	keeping(t, p, local.Stock{Follow: time.Minute, Vacant: true})
-	browsertest.Eventually(t, 20*time.Second, "one for the first", func() bool { return p.Spares() == 1 })
+	testwait.For(t, "one for the first", func() bool { return p.Spares() == 1 })
 	inst, err := p.Create(ctx, forSession("ses_fails-1"))
 	if err != nil {
 		t.Fatal(err)
@@ -287,7 +288,7 @@ func TestWhoFailsToBeginFindsOneAgain(t *testing.T) {
 	if err := p.End(ctx, inst.Ref()); err != nil { // as who undoes it does
 		t.Fatal(err)
 	}
-	browsertest.Eventually(t, 20*time.Second, "one for the next attempt", func() bool { return p.Spares() == 1 })
+	testwait.For(t, "one for the next attempt", func() bool { return p.Spares() == 1 })
 }
 
 func TestWhoHasLeftTakesNone(t *testing.T) {
@@ -295,7 +296,7 @@ func TestWhoHasLeftTakesNone(t *testing.T) {
 	ctx, run := browsertest.Context(t), shortDir(t)
 	p := local.New(run, 1, nil)
 	keeping(t, p, local.Stock{Always: 2})
-	browsertest.Eventually(t, 40*time.Second, "two", func() bool { return p.Spares() == 2 })
+	testwait.For(t, "two", func() bool { return p.Spares() == 2 })
 	gone, leave := context.WithCancel(ctx)
 	leave()
 	if _, err := p.Create(gone, forSession("ses_gone-2")); fault.Of(err).Code != fault.SessionCreateFailed {

@@ -29,8 +29,9 @@ const patience = 20 * time.Second
 
 // Phone is one tab. It is for one user at a time.
 type Phone struct {
-	Session *cdp.Session
-	Target  target.ID
+	Session  *cdp.Session
+	Target   target.ID
+	Patience time.Duration // how long something is looked for; 20 s
 }
 
 // New opens a tab in a browser, in the browser context named or in the default
@@ -48,7 +49,7 @@ func New(ctx context.Context, conn *cdp.Conn, browserContext string) (*Phone, er
 	if err != nil {
 		return nil, err
 	}
-	p := &Phone{Session: conn.Session(at.SessionID), Target: made.TargetID}
+	p := &Phone{Session: conn.Session(at.SessionID), Target: made.TargetID, Patience: patience}
 	for _, c := range []struct {
 		method string
 		params map[string]any
@@ -114,7 +115,7 @@ func (m *Missed) Error() string { return "the phone never saw: " + m.What }
 
 // Until waits until a script that only looks is true.
 func (p *Phone) Until(ctx context.Context, what, script string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, p.Patience)
 	defer cancel()
 	missed := &Missed{What: what}
 	for ctx.Err() == nil {

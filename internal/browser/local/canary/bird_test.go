@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tapin/internal/testwait"
 )
 
 // bird is a canary: one port on all addresses of loopback, TCP and UDP, that
@@ -168,7 +170,7 @@ func (a *aviary) accept(b *bird, ln net.Listener) {
 // greet finds out whether TLS is spoken and passes the connection on.
 func (a *aviary) greet(c net.Conn) {
 	p := &peeked{Conn: c, r: bufio.NewReader(c)}
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetReadDeadline(testwait.End())
 	first, err := p.r.Peek(1)
 	if err != nil {
 		_ = c.Close()

@@ -20,22 +20,11 @@ import (
 	"tapin/internal/browser/local"
 	"tapin/internal/egress"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 )
 
-const (
-	// within is how long everything that tells may take, on a busy machine.
-	within = 60 * time.Second
-	// grace is given once, to what tells nobody.
-	grace = 1500 * time.Millisecond
-)
-
-// patience is the context of a test: hundreds of pages take their time.
-func patience(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
+// grace is given once, to what tells nobody.
+const grace = 1500 * time.Millisecond
 
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
@@ -58,7 +47,7 @@ func shortDir(t *testing.T) string {
 func start(ctx context.Context, t *testing.T, run string, policy egress.Policy, flags ...string) browser.Instance {
 	t.Helper()
 	p := local.New(run, 1, &local.Options{Args: slices.Concat(bolder, flags)})
-	inst, err := p.Create(ctx, browser.Spec{ID: store.NewID("ses") + "-1", KeepUntil: time.Now().Add(3 * time.Minute), Policy: policy})
+	inst, err := p.Create(ctx, browser.Spec{ID: store.NewID("ses") + "-1", KeepUntil: testwait.Late(), Policy: policy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,15 +109,9 @@ func navigateAll(ctx context.Context, t *testing.T, inst browser.Instance, w *wo
 
 // eventually waits for a condition on every row, and leaves it to the rows to fail.
 func (w *world) eventually(done func(*row) bool) {
-	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		left := false
-		for _, r := range w.rows {
-			left = left || r.skip == "" && r.never == "" && !done(r)
-		}
-		if !left {
-			return
-		}
-	}
+	testwait.Comes(func() bool {
+		return !slices.ContainsFunc(w.rows, func(r *row) bool { return r.skip == "" && r.never == "" && !done(r) })
+	})
 }
 
 // each runs a subtest a row.
@@ -146,7 +129,7 @@ func (w *world) each(t *testing.T, check func(*testing.T, *row)) {
 
 func TestNoVectorReachesTheMachineAndEachRefusalIsTold(t *testing.T) {
 	t.Parallel()
-	ctx := patience(t)
+	ctx := testwait.Context(t)
 	w, run := newWorld(t, nil), shortDir(t)
 	close(w.gate)
 	inst := start(ctx, t, run, w.strict())
@@ -178,7 +161,7 @@ func TestNoVectorReachesTheMachineAndEachRefusalIsTold(t *testing.T) {
 // same pages do reach it when the policy names it.
 func TestVectorsReachACanaryThatIsAllowed(t *testing.T) {
 	t.Parallel()
-	ctx := patience(t)
+	ctx := testwait.Context(t)
 	w, run := newWorld(t, nil), shortDir(t)
 	close(w.gate)
 	inst := start(ctx, t, run, w.open())
@@ -204,7 +187,7 @@ func TestVectorsReachACanaryThatIsAllowed(t *testing.T) {
 // ours keeps back: without it the datagrams come, past the guard.
 func TestWebRTCReachesACanaryWithoutTheFlag(t *testing.T) {
 	t.Parallel()
-	ctx := patience(t)
+	ctx := testwait.Context(t)
 	w, run := newWorld(t, func(v vector) bool { return v.udp }), shortDir(t)
 	close(w.gate)
 	for _, r := range w.rows {
@@ -224,7 +207,7 @@ func TestWebRTCReachesACanaryWithoutTheFlag(t *testing.T) {
 
 func TestNoVectorReachesTheMachineWhileTheOwnerIsDead(t *testing.T) {
 	t.Parallel()
-	ctx := patience(t)
+	ctx := testwait.Context(t)
 	w, run := newWorld(t, func(v vector) bool { return v.js == spelled || v.pair || !v.overIPv6() }), shortDir(t)
 	inst := start(ctx, t, run, w.strict())
 	inst.Conn().Dispatch()

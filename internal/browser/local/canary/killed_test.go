@@ -27,6 +27,7 @@ import (
 	"tapin/internal/secret"
 	"tapin/internal/sidecar"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 	"tapin/internal/vault"
 )
 
@@ -136,7 +137,7 @@ const (
 func TestNoVectorReachesTheMachineWhenTheSidecarIsKilled(t *testing.T) {
 	t.Parallel()
 	browsertest.Long(t)
-	ctx := patience(t)
+	ctx := testwait.Context(t)
 	began := time.Now()
 	mark := func(what string) { t.Logf("%s after %s", what, time.Since(began).Round(100*time.Millisecond)) }
 	kept := func(v vector) bool { return thorough() || !v.overIPv6() || v.pair }
@@ -173,7 +174,7 @@ func TestNoVectorReachesTheMachineWhenTheSidecarIsKilled(t *testing.T) {
 			_, told[i] = p.BrowserScreenshot(ctx, api.BrowserScreenshotRequest{OneShot: api.OneShot{URL: address}})
 		})
 	}
-	browsertest.Eventually(t, within, "every page to stand at the gate", func() bool { return session.besieged() && shots.besieged() })
+	testwait.For(t, "every page to stand at the gate", func() bool { return session.besieged() && shots.besieged() })
 	old := p.browsers("oneshot")
 	if len(old) != 1 {
 		t.Errorf("the one-shots are in %d browsers", len(old))
@@ -218,7 +219,7 @@ func TestNoVectorReachesTheMachineWhenTheSidecarIsKilled(t *testing.T) {
 	if shot, err := p.BrowserScreenshot(ctx, api.BrowserScreenshotRequest{OneShot: api.OneShot{URL: shots.site.URL + "/driver?row=none"}}); err != nil || shot.Title != "driven" {
 		t.Errorf("a one-shot afterwards: %+v, %v", shot, err)
 	}
-	browsertest.Eventually(t, within, "the browser of the one-shots to be ended", func() bool {
+	testwait.For(t, "the browser of the one-shots to be ended", func() bool {
 		return !slices.ContainsFunc(p.browsers("oneshot"), func(dir string) bool { return slices.Contains(old, dir) })
 	})
 	ended := 0

@@ -26,6 +26,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/page"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 )
 
 // street is a small site for single navigations, with canaries beside it.
@@ -83,7 +84,7 @@ func (b *street) wide() egress.Policy {
 
 func TestARefusedNavigationNamesItsRule(t *testing.T) {
 	t.Parallel()
-	ctx := patience(t)
+	ctx := testwait.Context(t)
 	b, run := newStreet(t), shortDir(t)
 	inst := start(ctx, t, run, b.strict())
 	told := listen(inst)
@@ -172,7 +173,7 @@ func TestARefusedNavigationNamesItsRule(t *testing.T) {
 
 	before := len(told.of(b.own.port))
 	opened("a page that tries tapin's own port in every way", fmt.Sprintf("@SITE@/all?h=127.0.0.1:%d", b.own.port), "all")
-	browsertest.Eventually(t, within, "five refusals", func() bool { return len(told.of(b.own.port)) >= before+5 })
+	testwait.For(t, "five refusals", func() bool { return len(told.of(b.own.port)) >= before+5 })
 	for _, block := range told.of(b.own.port) {
 		if block.Rule != egress.RuleOwnPort {
 			t.Errorf("refused by %q", block.Rule)
@@ -205,8 +206,8 @@ func guardPort(ctx context.Context, t *testing.T, inst browser.Instance) string 
 
 func TestABrowserWhosePolicyCannotBeReadDoesNotStart(t *testing.T) {
 	t.Parallel()
-	inst, err := local.New(shortDir(t), 1, nil).Create(patience(t), browser.Spec{
-		ID: store.NewID("ses") + "-1", KeepUntil: time.Now().Add(time.Minute), Policy: egress.Policy{Allow: []string{"*"}},
+	inst, err := local.New(shortDir(t), 1, nil).Create(testwait.Context(t), browser.Spec{
+		ID: store.NewID("ses") + "-1", KeepUntil: testwait.Late(), Policy: egress.Policy{Allow: []string{"*"}},
 	})
 	if fault.Of(err).Code != fault.SessionCreateFailed {
 		t.Fatalf("made %v, %v", inst, err)
@@ -215,7 +216,7 @@ func TestABrowserWhosePolicyCannotBeReadDoesNotStart(t *testing.T) {
 
 func TestAGuardWithoutAPolicyRefusesEverything(t *testing.T) {
 	t.Parallel()
-	ctx := patience(t)
+	ctx := testwait.Context(t)
 	b, run := newStreet(t), shortDir(t)
 	inst := start(ctx, t, run, b.wide())
 	inst.Conn().Dispatch()

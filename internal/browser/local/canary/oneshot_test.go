@@ -16,6 +16,7 @@ import (
 	"tapin/internal/egress"
 	"tapin/internal/fault"
 	"tapin/internal/oneshot"
+	"tapin/internal/testwait"
 )
 
 // errand is one one-shot and the vectors that it sets off.
@@ -100,7 +101,7 @@ func openRoom(t *testing.T, policy egress.Policy, warm int) *oneshot.Room {
 // closeRoom ends all of it, so that nothing can touch a canary after the count.
 func closeRoom(t *testing.T, room *oneshot.Room) {
 	t.Helper()
-	ending, cancel := context.WithTimeout(context.Background(), within)
+	ending, cancel := testwait.Within(context.Background())
 	defer cancel()
 	if err := room.Close(ending); err != nil {
 		t.Errorf("close: %v", err)
@@ -160,7 +161,7 @@ func TestNoVectorReachesTheMachineFromAOneShot(t *testing.T) {
 	}
 	for name, warm := range kinds {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*testwait.Limit())
 			defer cancel()
 			w := newWorld(t, some(3))
 			close(w.gate)
@@ -198,7 +199,7 @@ func TestNoVectorReachesTheMachineFromAOneShot(t *testing.T) {
 // given one-shots of its own until it does.
 func TestVectorsReachACanaryFromAOneShotThatIsAllowed(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*testwait.Limit())
 	defer cancel()
 	w := newWorld(t, some(6))
 	close(w.gate)

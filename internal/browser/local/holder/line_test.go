@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tapin/internal/testwait"
 )
 
 // sockets are both ends of a connection as a holder has them.
@@ -51,7 +53,7 @@ func TestFramesComeInOrderWhateverTheSocketTakes(t *testing.T) {
 		}
 		out.close()
 	}()
-	_ = theirs.SetReadDeadline(time.Now().Add(time.Minute))
+	_ = theirs.SetReadDeadline(testwait.End())
 	r := bufio.NewReader(theirs)
 	var payload []byte
 	for i := range frames {
@@ -92,7 +94,7 @@ func TestCommandsReachASlowBrowserInOrder(t *testing.T) {
 			}
 		}
 	}()
-	_ = from.SetReadDeadline(time.Now().Add(time.Minute))
+	_ = from.SetReadDeadline(testwait.End())
 	in := messages{r: bufio.NewReaderSize(from, 64<<10)}
 	for i := range commands {
 		raw, err := in.next()

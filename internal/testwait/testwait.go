@@ -1,0 +1,70 @@
+// Package testwait is the patience of the tests. It owns the one limit that all
+// waits of all tests have, and the ways to wait for what no event announces. It
+// must never be imported by anything but tests, nor be used to say how long a
+// thing may take: who waits fails only if what is waited for does not come.
+package testwait
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+)
+
+const (
+	// usual is far more than anything takes, also on a machine that is busy.
+	usual = 2 * time.Minute
+	// often is how often For looks.
+	often = 5 * time.Millisecond
+)
+
+// Limit is how long a test waits for what has to come. TAPIN_TEST_WAIT sets
+// another.
+func Limit() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv("TAPIN_TEST_WAIT")); err == nil && d > 0 {
+		return d
+	}
+	return usual
+}
+
+// End is when the patience of one ends who begins to wait now.
+func End() time.Time { return time.Now().Add(Limit()) }
+
+// Over is told of the end of the patience of one who begins to wait now.
+func Over() <-chan time.Time { return time.After(Limit()) }
+
+// Late is when every test is over that began before now: for what must not end
+// by itself while one goes on.
+func Late() time.Time { return time.Now().Add(3 * Limit()) }
+
+// Within is a context that ends with the patience, for one step of a test.
+func Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, Limit())
+}
+
+// Context is one for a whole test, which has many steps and waits for its turn
+// between them. It ends before the package's own time does.
+func Context(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithDeadline(t.Context(), Late())
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// For waits for what no event announces.
+func For(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	if !Comes(is) {
+		t.Fatalf("%s did not come within %s", what, Limit())
+	}
+}
+
+// Comes is For where somebody has more to say about what did not come.
+func Comes(is func() bool) bool {
+	for end := End(); !is(); time.Sleep(often) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
