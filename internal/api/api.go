@@ -3,6 +3,8 @@
 // It must never import more than the ground, print a token, or send one anywhere but to the sidecar it was made for.
 package api
 
+import "tapin/internal/trouble"
+
 // Problem is why something did not work, in the words of the one table.
 type Problem struct {
 	Error   string `json:"error" doc:"A code from the table of the contract."`
@@ -41,12 +43,14 @@ func (l Look) Wanted() bool { return l.Screenshot == nil || *l.Screenshot }
 
 // Health is the answer of GET /health, the only one that needs no token.
 type Health struct {
-	Status   string         `json:"status" doc:"\"ok\" while the sidecar serves."`
+	Status   string         `json:"status" enum:"ok,degraded" doc:"\"degraded\" while something in troubles does not work; whatever is not there does."`
 	Version  string         `json:"version"`
 	Provider string         `json:"provider" doc:"The configured browser provider."`
 	Active   *ActiveSession `json:"active_session" doc:"The active session, or null."`
 	Sessions int            `json:"sessions" doc:"How many sessions there are."`
 	UptimeS  int64          `json:"uptime_s"`
+	// Troubles is never null.
+	Troubles []trouble.Trouble `json:"troubles" doc:"What does not work although tapin serves, the oldest first."`
 }
 
 // EventsQuery says where in the feed to go on.

@@ -16,6 +16,10 @@ func (s *Server) health(*call, *nothing) (*api.Health, error) {
 		Provider: s.provider,
 		Sessions: len(s.sessions.List()),
 		UptimeS:  int64(time.Since(s.startedAt) / time.Second),
+		Troubles: s.troubles(),
+	}
+	if len(h.Troubles) > 0 {
+		h.Status = "degraded"
 	}
 	if active, err := s.sessions.Active(); err == nil {
 		info := active.Info()

@@ -13,16 +13,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tapin/internal/api"
+	"tapin/internal/apiserver"
 	"tapin/internal/fault"
 	"tapin/internal/page"
 	"tapin/internal/session"
+	"tapin/internal/trouble"
 )
 
 func TestHealthSaysWhatTheContractSays(t *testing.T) {
 	t.Parallel()
 	f := serve(t, nil)
 	a := f.do(t, "GET", "/health", "", map[string]string{"Authorization": ""})
-	want := []string{"active_session", "ok", "provider", "sessions", "status", "uptime_s", "version"}
+	want := []string{"active_session", "ok", "provider", "sessions", "status", "troubles", "uptime_s", "version"}
 	if got := slices.Sorted(maps.Keys(a.body)); a.status != 200 || !slices.Equal(got, want) {
 		t.Fatalf("got %d %v, want %v", a.status, got, want)
 	}
@@ -37,6 +39,20 @@ func TestHealthSaysWhatTheContractSays(t *testing.T) {
 	h, err := f.agent.Health(t.Context())
 	if err != nil || h.Sessions != 1 || h.Active == nil || h.Active.SessionID != started.SessionID || h.Active.StartedAt.IsZero() {
 		t.Fatalf("got %+v, %v", h, err)
+	}
+}
+
+func TestHealthSaysWhatDoesNotWork(t *testing.T) {
+	t.Parallel()
+	var board trouble.Board
+	f := serveWith(t, nil, func(d *apiserver.Deps) { d.Troubles = board.List })
+	if a := f.do(t, "GET", "/health", "", map[string]string{"Authorization": ""}); !strings.Contains(a.raw, `"status":"ok"`) || !strings.Contains(a.raw, `"troubles":[]`) {
+		t.Fatalf("all is well: %s", a.raw)
+	}
+	board.Set("room figures", trouble.Trouble{What: "figures", State: trouble.GivenUp, Details: "It failed 5 times.", Hint: "See the report."})
+	h, err := f.agent.Health(t.Context())
+	if err != nil || h.Status != "degraded" || len(h.Troubles) != 1 || h.Troubles[0].What != "figures" || h.Troubles[0].State != trouble.GivenUp {
+		t.Fatalf("with a room that is off: %+v, %v", h, err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"tapin/internal/event"
 	"tapin/internal/logins"
 	"tapin/internal/origin"
+	"tapin/internal/trouble"
 )
 
 // Feed is where events come from. Safe for concurrent use.
@@ -60,7 +61,8 @@ type Deps struct {
 	Version   string
 	Provider  string
 	StartedAt time.Time
-	Logger    *slog.Logger // nil discards
+	Troubles  func() []trouble.Trouble // what does not work; nil: everything does
+	Logger    *slog.Logger             // nil discards
 }
 
 // Options bound what callers may cost; nil and zero values mean the defaults.
@@ -97,6 +99,7 @@ type Server struct {
 	version   string
 	provider  string
 	startedAt time.Time
+	troubles  func() []trouble.Trouble
 	log       *slog.Logger
 	options   Options
 
@@ -125,7 +128,7 @@ type Server struct {
 func New(deps Deps, options *Options) *Server {
 	s := &Server{
 		sessions: deps.Sessions, handoffs: deps.Handoffs, runs: deps.Runs, approvals: deps.Approvals, usage: deps.Usage, analytics: deps.Analytics, oneshots: deps.OneShots, feed: deps.Feed, accounts: deps.Journal, cleaner: deps.Cleaner, tokens: deps.Tokens, registry: deps.Registry,
-		version: deps.Version, provider: deps.Provider, startedAt: deps.StartedAt, log: deps.Logger,
+		version: deps.Version, provider: deps.Provider, startedAt: deps.StartedAt, troubles: deps.Troubles, log: deps.Logger,
 		contexts: contexts{saved: deps.Contexts, live: deps.Live, porter: deps.Porter, known: deps.Known, journal: deps.Journal},
 		views:    views{deps.Links, deps.Address, deps.Theirs},
 		console:  deps.Console,
@@ -138,6 +141,9 @@ func New(deps Deps, options *Options) *Server {
 		s.options = *options
 	}
 	s.options.fill()
+	if s.troubles == nil {
+		s.troubles = func() []trouble.Trouble { return []trouble.Trouble{} }
+	}
 	if s.registry == nil {
 		s.registry = prometheus.NewRegistry()
 	}

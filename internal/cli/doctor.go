@@ -117,7 +117,7 @@ func (a *app) examine(ctx context.Context) []finding {
 	found := []finding{{Name: "tapin", Verdict: good, Text: fmt.Sprintf("%s, %s, %s", b.Version, b.Go, b.Platform)}}
 	cfg, origins, err := a.settings()
 	if err != nil {
-		f := trouble("settings", bad, err)
+		f := findingOf("settings", bad, err)
 		f.mend = a.mendSettings()
 		found = append(found, f)
 		cfg, origins = config.Default(), nil
@@ -128,7 +128,7 @@ func (a *app) examine(ctx context.Context) []finding {
 	var running daemon.Running
 	switch {
 	case err != nil:
-		f := trouble("home", bad, err)
+		f := findingOf("home", bad, err)
 		f.mend = a.mendHome()
 		found = append(found, f)
 	case home == nil:
@@ -141,6 +141,7 @@ func (a *app) examine(ctx context.Context) []finding {
 		running, f = a.examineRunning(home)
 		found = append(found, f, a.examineVault(ctx, home))
 		found = append(found, a.examineLeftovers(home, running)...)
+		found = append(found, examineTroubles(ctx, home, running.Sidecar)...)
 	}
 	found = append(found, a.examinePorts(cfg, origins, home, running)...)
 	found = append(found, a.examinePhone(ctx, cfg, home, running)...)
@@ -157,8 +158,8 @@ func (a *app) examine(ctx context.Context) []finding {
 	return append(found, a.examineBoundary(home))
 }
 
-// trouble is a finding made of an error.
-func trouble(name string, v verdict, err error) finding {
+// findingOf is a finding made of an error.
+func findingOf(name string, v verdict, err error) finding {
 	f := fault.Of(plainly(err))
 	text := f.Details()
 	if f.Code == fault.Internal && fromSystem(err) {
@@ -248,7 +249,7 @@ func (a *app) examineRunning(home *store.Home) (daemon.Running, finding) {
 	running, err := daemon.Find(home)
 	switch {
 	case err != nil:
-		return running, trouble("running", warn, err)
+		return running, findingOf("running", warn, err)
 	case running.Daemon != 0:
 		f.Text = fmt.Sprintf("Daemon %d with sidecar %d. %s", running.Daemon, running.Sidecar, log)
 	case running.Sidecar != 0:

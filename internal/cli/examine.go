@@ -28,7 +28,7 @@ func (a *app) examineHome(home *store.Home) finding {
 	f := finding{Name: "home", Verdict: good}
 	schema, err := home.Read("schema")
 	if err != nil {
-		return trouble("home", bad, err)
+		return findingOf("home", bad, err)
 	}
 	f.Text = fmt.Sprintf("%s is yours alone, schema %s.", a.tilde(home.Path()), strings.TrimSpace(string(schema)))
 	for _, name := range []string{sidecar.AgentTokenFile, sidecar.OwnerTokenFile} {
@@ -74,7 +74,7 @@ func (a *app) examineVault(ctx context.Context, home *store.Home) finding {
 	const name = "key"
 	known, err := home.Exists("vault.source")
 	if err != nil {
-		return trouble(name, bad, err)
+		return findingOf(name, bad, err)
 	}
 	if !known {
 		return finding{Name: name, Verdict: note, Text: "Nothing has been sealed yet; the key is made when the first login is saved."}
@@ -83,7 +83,7 @@ func (a *app) examineVault(ctx context.Context, home *store.Home) finding {
 	opts.KeyringTimeout = 0 // nobody waits at the keychain for a look around
 	v, err := vault.Open(ctx, home, opts)
 	if err != nil {
-		return trouble(name, bad, err)
+		return findingOf(name, bad, err)
 	}
 	others := "\nOthers seal for this tapin with " + v.Recipient() + "."
 	switch v.Source() {
@@ -197,14 +197,14 @@ func reason(err error) error {
 func (a *app) examineBrowser(cfg *config.Config) []finding {
 	if cfg.Provider != config.ProviderLocal {
 		if err := cfg.Ready(cfg.Provider); err != nil {
-			return []finding{trouble("browser", bad, err)}
+			return []finding{findingOf("browser", bad, err)}
 		}
 		return []finding{{Name: "browser", Verdict: good, Text: fmt.Sprintf("Sessions use provider %s.", cfg.Provider)}}
 	}
 	began := time.Now()
 	c, err := local.Find(cfg.Browser.Path)
 	if err != nil {
-		f := trouble("browser", bad, err)
+		f := findingOf("browser", bad, err)
 		f.mend = &mend{does: "install a browser with this system's package manager", asks: true, do: func(ctx context.Context) (string, error) {
 			return "Installed a browser.", a.installBrowser(ctx)
 		}}

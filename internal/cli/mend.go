@@ -83,7 +83,7 @@ func (a *app) fixOne(ctx context.Context, f finding, o fixOptions) mending {
 	}
 	did, err := m.do(ctx)
 	if err != nil {
-		problem := trouble(f.Name, bad, err)
+		problem := findingOf(f.Name, bad, err)
 		return mending{f.Name, mendFailed, problem.Text + " " + problem.Fix}
 	}
 	return mending{f.Name, mendDone, did}

@@ -194,7 +194,7 @@ func (a *app) examinePhone(ctx context.Context, cfg *config.Config, home *store.
 	}
 	if kind != config.TunnelNone {
 		if program, err := daemon.FindTunnel(kind); err != nil {
-			found = append(found, trouble(name, warn, err))
+			found = append(found, findingOf(name, warn, err))
 		} else {
 			found = append(found, finding{Name: name, Verdict: good, Text: string(kind) + " is " + a.tilde(program) + "."})
 		}
@@ -208,14 +208,14 @@ func (a *app) examinePhone(ctx context.Context, cfg *config.Config, home *store.
 	}
 	client, err := a.clientOf(ctx, home)
 	if err != nil {
-		return append(found, trouble(name, warn, err))
+		return append(found, findingOf(name, warn, err))
 	}
 	defer client.Close()
 	at, err := client.CheckPublic(ctx)
 	switch {
 	case errors.Is(err, fault.Disabled):
 	case err != nil:
-		found = append(found, trouble(name, warn, err))
+		found = append(found, findingOf(name, warn, err))
 	case at.Reached:
 		found = append(found, finding{Name: name, Verdict: good, Text: at.URL + " leads to this machine."})
 	case at.Source == "none" && kind == config.TunnelNone:

@@ -43,6 +43,7 @@ func (s *screen) show(ctx context.Context, control string) error {
 	}
 	s.where(control, browser)
 	err := s.check(ctx)
+	s.troubles(ctx)
 	s.phone(ctx) // before the console, whose address is the one that this finds
 	s.console(ctx)
 	s.drive(control)
@@ -64,8 +65,11 @@ func (s *screen) showJSON(ctx context.Context, control string, browser foundBrow
 	}
 	if client, err := s.app.clientOf(ctx, s.home); err == nil {
 		at := s.app.awaitPhone(ctx, s.home, client)
-		client.Close()
 		answer.Phone = &at
+		if health, err := client.Health(ctx); err == nil {
+			answer.Troubles = health.Troubles
+		}
+		client.Close()
 	}
 	return s.app.answer(answer, nil)
 }

@@ -100,12 +100,21 @@ func (a *app) statusInTrouble(home *store.Home, trouble error) error {
 func (a *app) tellStatus(s statusAnswer) {
 	p := a.paint(a.env.Stdout)
 	up := time.Duration(s.Health.UptimeS) * time.Second
+	mark := p.green("✓")
+	if len(s.Health.Troubles) > 0 {
+		mark = p.bang()
+	}
 	rows := []row{
-		{"tapin", fmt.Sprintf("%s %s at http://%s, up %s", p.green("✓"), clean(s.Health.Version), clean(s.Control), up)},
+		{"tapin", fmt.Sprintf("%s %s at http://%s, up %s", mark, clean(s.Health.Version), clean(s.Control), up)},
 		{"home", a.tilde(s.Home)},
 	}
 	if s.Daemon == 0 {
 		rows = append(rows, row{"daemon", p.bang() + " none: a sidecar that ends is not started again"})
+	}
+	for _, t := range s.Health.Troubles {
+		for i, line := range troubleLines(t) {
+			rows = append(rows, row{first(i, "trouble"), first(i, p.bang()+" ", "  ") + line})
+		}
 	}
 	for i, line := range s.Phone.words(a) {
 		label := "phone"

@@ -15,6 +15,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/sidecar"
 	"tapin/internal/store"
+	"tapin/internal/trouble"
 )
 
 type upOptions struct {
@@ -185,6 +186,8 @@ type upAnswer struct {
 	Session  string `json:"active_session,omitempty"`
 	Already  bool   `json:"already_running,omitempty"`
 	Phone    *phone `json:"phone,omitempty"`
+	// Troubles are what does not work although tapin serves.
+	Troubles []trouble.Trouble `json:"troubles,omitempty"`
 }
 
 // screen is what up shows.

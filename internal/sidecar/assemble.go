@@ -30,12 +30,14 @@ import (
 	"tapin/internal/reach"
 	"tapin/internal/session"
 	"tapin/internal/taskrun"
+	"tapin/internal/trouble"
 	"tapin/internal/vault"
 )
 
 // sidecar is everything that was assembled.
 type sidecar struct {
 	opts       Options
+	board      *trouble.Board // what does not work although we serve
 	server     *apiserver.Server
 	mcp        *mcpserver.Door
 	door       *liveview.Door
@@ -79,7 +81,7 @@ func (s *sidecar) close() error {
 // assemble makes the rooms and shows them to each other. When it fails nothing
 // is left open.
 func assemble(ctx context.Context, o Options, control, public string) (*sidecar, error) {
-	s := &sidecar{opts: o, schedule: event.NewSchedule(), prober: reach.New(nil), near: &near{}}
+	s := &sidecar{opts: o, board: &trouble.Board{}, schedule: event.NewSchedule(), prober: reach.New(nil), near: &near{}}
 	if err := s.build(ctx, control, public); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -183,7 +185,7 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 		Usage: book, Analytics: s.figures,
 		Feed: s.feed, Journal: s.journal, Cleaner: s.sessions,
 		Tokens: &tokens{own: own, home: o.Home, log: o.Logger}, MCP: s.mcp, Registry: registry,
-		Version: o.Version, Provider: string(o.Config.Provider), StartedAt: started, Logger: o.Logger,
+		Version: o.Version, Provider: string(o.Config.Provider), StartedAt: started, Troubles: s.board.List, Logger: o.Logger,
 	}, nil)
 	return nil
 }

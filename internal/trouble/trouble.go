@@ -26,7 +26,7 @@ const (
 // Trouble is one thing that does not work as it should.
 type Trouble struct {
 	What    string    `json:"what" doc:"The room, or the kind of file: \"figures\", \"saved login\"."`
-	State   State     `json:"state"`
+	State   State     `json:"state" enum:"restarting,given_up,left_out,set_aside,unreadable"`
 	Details string    `json:"details" doc:"What happened, in a sentence."`
 	Hint    string    `json:"hint,omitempty" doc:"What to do about it."`
 	Since   time.Time `json:"since"`
