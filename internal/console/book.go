@@ -49,8 +49,8 @@ func (d digest) is(other digest) bool {
 // ledger is the book as it is kept, in one file: a sign-in is spent and its
 // device signed in by the same write.
 type ledger struct {
-	SignIns []signIn  `json:"sign_ins"`
-	Devices []*device `json:"devices"`
+	SignIns []signIn `json:"sign_ins"`
+	Devices []device `json:"devices"`
 }
 
 type signIn struct {
@@ -74,7 +74,7 @@ type linked struct {
 	Session string `json:"session"`
 }
 
-func (d *device) in(now time.Time) bool { return !d.Ended && now.Before(d.SeenAt.Add(signedInFor)) }
+func (d device) in(now time.Time) bool { return !d.Ended && now.Before(d.SeenAt.Add(signedInFor)) }
 
 // book knows who is signed in. It is safe for concurrent use.
 type book struct {
@@ -136,11 +136,11 @@ func (b *book) claim(ctx context.Context, token secret.Text, name, already strin
 	}
 	own = newToken()
 	now := time.Now().UTC()
-	made := &device{ID: store.NewID("dev"), Name: name, Secret: digestOf(own), CreatedAt: now, SeenAt: now}
+	made := device{ID: store.NewID("dev"), Name: name, Secret: digestOf(own), CreatedAt: now, SeenAt: now}
 	next.Devices = append(next.Devices, made)
-	slices.SortStableFunc(next.Devices, func(x, y *device) int { return y.SeenAt.Compare(x.SeenAt) })
-	for _, d := range next.Devices[min(len(next.Devices), maxDevices):] {
-		d.Ended = true
+	slices.SortStableFunc(next.Devices, func(x, y device) int { return y.SeenAt.Compare(x.SeenAt) })
+	for i := maxDevices; i < len(next.Devices); i++ {
+		next.Devices[i].Ended = true
 	}
 	if err := b.write(op, next); err != nil {
 		return secret.Text{}, err
@@ -174,7 +174,7 @@ func (b *book) isIn(id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	i := slices.IndexFunc(b.now.Devices, func(d *device) bool { return d.ID == id && d.in(now) })
+	i := slices.IndexFunc(b.now.Devices, func(d device) bool { return d.ID == id && d.in(now) })
 	if i >= 0 && now.Sub(b.now.Devices[i].SeenAt) >= seenStep {
 		next := b.next()
 		next.Devices[i].SeenAt = now.UTC()
@@ -190,7 +190,7 @@ func (b *book) signOut(ctx context.Context, id string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	next := b.next()
-	i := slices.IndexFunc(next.Devices, func(d *device) bool { return d.ID == id && !d.Ended })
+	i := slices.IndexFunc(next.Devices, func(d device) bool { return d.ID == id && !d.Ended })
 	if i < 0 {
 		return fault.New(fault.NotFound, op, "no such device is signed in")
 	}
@@ -208,7 +208,7 @@ func (b *book) open(ctx context.Context, id, session string, unclaimed func(link
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	i := slices.IndexFunc(b.now.Devices, func(d *device) bool { return d.ID == id && d.in(now) })
+	i := slices.IndexFunc(b.now.Devices, func(d device) bool { return d.ID == id && d.in(now) })
 	if i < 0 {
 		return secret.Text{}, fault.New(fault.Unauthorized, op, "this device is signed out")
 	}
@@ -217,7 +217,7 @@ func (b *book) open(ctx context.Context, id, session string, unclaimed func(link
 		return secret.Text{}, err
 	}
 	next := b.next()
-	d, kept := next.Devices[i], []linked(nil)
+	d, kept := &next.Devices[i], []linked(nil)
 	var given []string
 	for _, l := range d.Links {
 		if l.Session == session && unclaimed(l.ID) {
@@ -256,7 +256,8 @@ func (b *book) adopt(ctx context.Context, id, link string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	next := b.next()
-	for _, d := range next.Devices {
+	for i := range next.Devices {
+		d := &next.Devices[i]
 		if d.ID != id || d.Ended {
 			continue
 		}
@@ -325,10 +326,7 @@ func (b *book) next() ledger {
 			next.SignIns = append(next.SignIns, s)
 		}
 	}
-	for _, d := range b.now.Devices {
-		copied := *d
-		next.Devices = append(next.Devices, &copied)
-	}
+	next.Devices = slices.Clone(b.now.Devices)
 	return next
 }
 

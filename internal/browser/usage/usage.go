@@ -46,6 +46,27 @@ type account struct {
 	Months map[string]map[string]Month `json:"months"` // by 2006-01 and provider
 }
 
+func (a *account) note(b Browser) {
+	if a.Open == nil {
+		a.Open = map[string]Browser{}
+	}
+	a.Open[b.ID] = b
+}
+
+func (a *account) count(month, provider string, seconds int64) {
+	if a.Months == nil {
+		a.Months = map[string]map[string]Month{}
+	}
+	if a.Months[month] == nil {
+		a.Months[month] = map[string]Month{}
+	}
+	m := a.Months[month][provider]
+	a.Months[month][provider] = Month{m.Sessions + 1, m.Seconds + seconds}
+	for len(a.Months) > monthsKept {
+		delete(a.Months, slices.Min(slices.Collect(maps.Keys(a.Months))))
+	}
+}
+
 // Options are the settings of a ledger; nil means the defaults.
 type Options struct {
 	CapMinutes int // of a calendar month, over all providers; 0 means no limit
@@ -75,12 +96,6 @@ func Open(home *store.Home, opts *Options) (*Ledger, error) {
 	if err := home.ReadJSON(file, &l.acc); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if l.acc.Open == nil {
-		l.acc.Open = map[string]Browser{}
-	}
-	if l.acc.Months == nil {
-		l.acc.Months = map[string]map[string]Month{}
-	}
 	return l, nil
 }
 
@@ -103,7 +118,7 @@ func (l *Ledger) Ask(id, provider string, wanted time.Duration) (time.Duration, 
 		wanted = min(wanted, left)
 	}
 	next := l.copy()
-	next.Open[id] = Browser{ID: id, Provider: provider, Since: now, Until: now.Add(wanted)}
+	next.note(Browser{ID: id, Provider: provider, Since: now, Until: now.Add(wanted)})
 	return wanted, l.write(next)
 }
 
@@ -117,7 +132,7 @@ func (l *Ledger) Begin(id, remote string, since, until time.Time) {
 		if !until.IsZero() {
 			b.Until = until.UTC()
 		}
-		next.Open[id] = b
+		next.note(b)
 	})
 }
 
@@ -137,17 +152,7 @@ func (l *Ledger) End(id string, at time.Time) {
 		if at.IsZero() || at.After(b.Until.Add(least)) {
 			at = b.Until
 		}
-		month := b.Since.UTC().Format("2006-01")
-		if next.Months[month] == nil {
-			next.Months[month] = map[string]Month{}
-		}
-		m := next.Months[month][b.Provider]
-		m.Sessions++
-		m.Seconds += int64(max(at.Sub(b.Since), least).Round(time.Second) / time.Second)
-		next.Months[month][b.Provider] = m
-		for len(next.Months) > monthsKept {
-			delete(next.Months, slices.Min(slices.Collect(maps.Keys(next.Months))))
-		}
+		next.count(b.Since.UTC().Format("2006-01"), b.Provider, int64(max(at.Sub(b.Since), least).Round(time.Second)/time.Second))
 	})
 }
 
@@ -244,8 +249,8 @@ func (l *Ledger) change(id string, apply func(next *account, b Browser)) {
 }
 
 func (l *Ledger) copy() account {
-	next := account{Open: maps.Clone(l.acc.Open), Months: map[string]map[string]Month{}}
-	for month, providers := range l.acc.Months {
+	next := account{Open: maps.Clone(l.acc.Open), Months: maps.Clone(l.acc.Months)}
+	for month, providers := range next.Months {
 		next.Months[month] = maps.Clone(providers)
 	}
 	return next

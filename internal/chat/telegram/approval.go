@@ -105,7 +105,7 @@ func (r *Room) takeApproval(e event.Event) error {
 	}
 	defer r.mu.Unlock()
 	if c == nil {
-		c = &card{ID: a.ApprovalID, Chats: map[int64]*shown{}}
+		c = &card{ID: a.ApprovalID}
 		r.cards[c.ID] = c
 	}
 	if e.Version <= c.Version {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ type card struct {
 	Handoff  *chat.Handoff    `json:"handoff,omitempty"`
 	Approval *approval        `json:"approval,omitempty"`
 	Chats    map[int64]*shown `json:"chats"`
-	Nudges   []*prompt        `json:"nudges,omitempty"`
+	Nudges   []prompt         `json:"nudges,omitempty"`
 	EndedAt  time.Time        `json:"ended_at,omitzero"`
 }
 
@@ -129,9 +130,7 @@ func (r *Room) readCards() error {
 			r.log.Error("a message that is out cannot be read and is left alone", "id", id, "error", err)
 			continue
 		}
-		if c.Chats == nil {
-			c.Chats = map[int64]*shown{}
-		}
+		maps.DeleteFunc(c.Chats, func(_ int64, s *shown) bool { return s == nil })
 		if !c.EndedAt.IsZero() && now.Sub(c.EndedAt) > keepCards {
 			if err := r.home.Remove(cardFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				r.log.Warn("an old message could not be forgotten", "error", err)

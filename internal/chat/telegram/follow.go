@@ -185,7 +185,7 @@ func (r *Room) note(version int, h chat.Handoff, kind string) error {
 		if !h.Notify || !h.Running() && kind != "" && kind != event.HandoffTimedOut {
 			return nil
 		}
-		c = &card{ID: h.HandoffID, Chats: map[int64]*shown{}}
+		c = &card{ID: h.HandoffID}
 		r.cards[c.ID] = c
 	}
 	if version <= c.Version {
@@ -207,7 +207,7 @@ func (r *Room) note(version int, h chat.Handoff, kind string) error {
 	}
 	kinds := map[string]string{"handoff.reminder": remind, "handoff.ending": ending, "handoff.reasked": reasked, event.HandoffTimedOut: timedOut}
 	if k := kinds[kind]; k != "" {
-		c.add(&prompt{Kind: k, Version: version})
+		c.add(prompt{Kind: k, Version: version})
 	}
 	r.prod()
 	return r.keep(c)
@@ -215,7 +215,7 @@ func (r *Room) note(version int, h chat.Handoff, kind string) error {
 
 // add puts a prompt in. An older one of the same kind that nobody has seen the
 // beginning of is not worth sending any more.
-func (c *card) add(p *prompt) {
+func (c *card) add(p prompt) {
 	kept := c.Nudges[:0]
 	for _, old := range c.Nudges {
 		if old.Kind != p.Kind || len(old.Begun)+len(old.Done) > 0 {

@@ -109,6 +109,9 @@ func (r *Room) change(id string, fn func(*card)) error {
 
 // in is what a chat shows of a card, made if there is nothing yet.
 func (c *card) in(chat int64) *shown {
+	if c.Chats == nil {
+		c.Chats = map[int64]*shown{}
+	}
 	if c.Chats[chat] == nil {
 		c.Chats[chat] = &shown{}
 	}
@@ -130,9 +133,9 @@ func (r *Room) do(ctx context.Context, t task) error {
 func (r *Room) announce(ctx context.Context, t task) error {
 	err := r.change(t.card, func(c *card) {
 		if c.Chats[t.chat] == nil {
-			c.Chats[t.chat] = &shown{After: r.progress.Seen[t.chat]}
+			c.in(t.chat).After = r.progress.Seen[t.chat]
 		}
-		c.Chats[t.chat].Tries++
+		c.in(t.chat).Tries++
 	})
 	if err != nil {
 		return err
@@ -160,8 +163,8 @@ func (r *Room) announce(ctx context.Context, t task) error {
 		s.Messages, s.Look = append(s.Messages, sent{message, photo}), t.look
 		r.progress.saw(t.chat, message)
 		if t.over { // one message says it all
-			for _, n := range c.Nudges {
-				n.finish(t.chat)
+			for i := range c.Nudges {
+				c.Nudges[i].finish(t.chat)
 			}
 		}
 	})
@@ -265,11 +268,11 @@ func (r *Room) edit(ctx context.Context, t task) error {
 // prompt sends a further message about a card.
 func (r *Room) prompt(ctx context.Context, t task) error {
 	find := func(c *card) *prompt {
-		i := slices.IndexFunc(c.Nudges, func(p *prompt) bool { return p.Kind == t.prompt.Kind && p.Version == t.prompt.Version })
+		i := slices.IndexFunc(c.Nudges, func(p prompt) bool { return p.Kind == t.prompt.Kind && p.Version == t.prompt.Version })
 		if i < 0 {
 			return &prompt{}
 		}
-		return c.Nudges[i]
+		return &c.Nudges[i]
 	}
 	finish := func() error { return r.change(t.card, func(c *card) { find(c).finish(t.chat) }) }
 	begin := func(begun bool) error {

@@ -352,7 +352,7 @@ func TestOrdinaryWordsGoToTheAgentAndTheWordsOfTheGrammarDoNot(t *testing.T) {
 func TestWhatWasBegunAndIsSentAtMostOnceIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	for kind, again := range map[string]bool{remind: false, ending: false, reasked: true} {
-		c := &card{ID: "hof_1", Handoff: &chat.Handoff{Status: "RUNNING"}, Nudges: []*prompt{{Kind: kind, Version: 2, Begun: map[int64]bool{robin: true}}}}
+		c := &card{ID: "hof_1", Handoff: &chat.Handoff{Status: "RUNNING"}, Nudges: []prompt{{Kind: kind, Version: 2, Begun: map[int64]bool{robin: true}}}}
 		c.Chats = map[int64]*shown{robin: {Messages: []sent{{ID: 7}}, Look: c.look()}}
 		if _, ok := (&Room{}).taskFor(c, robin); ok != again {
 			t.Errorf("%s: tried again: %v", kind, ok)
