@@ -39,10 +39,7 @@ func TestOnlyTheOwnerSignsDevicesInAndOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = home.Close() })
-	address, err := link.NewAddress(home, localView, &link.AddressOptions{Configured: "https://tapin.example.com"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := link.NewAddress(home, localView, &link.AddressOptions{Configured: "https://tapin.example.com"})
 	f := serveWith(t, nil, func(d *apiserver.Deps) { d.Address, d.Console = address, fakeConsole{} })
 	owner := f.client(t, ownerToken)
 	t.Cleanup(owner.Close)

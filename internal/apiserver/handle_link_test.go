@@ -30,10 +30,7 @@ func serveLinks(t *testing.T) (*fixture, *api.Client, *link.Room) {
 	}
 	pump := event.NewPump(feed, home, nil)
 	links := link.New(home, &link.Options{Pump: pump})
-	address, err := link.NewAddress(home, localView, &link.AddressOptions{Pump: pump})
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := link.NewAddress(home, localView, &link.AddressOptions{Pump: pump})
 	t.Cleanup(func() { _ = feed.Close(); _ = home.Close() })
 	f := serveWith(t, nil, func(d *apiserver.Deps) { d.Links, d.Address, d.Feed = links, address, feed })
 	owner := f.client(t, ownerToken)
@@ -190,10 +187,7 @@ func TestWhetherThePublicAddressLeadsHereIsAnAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = home.Close() })
-	address, err := link.NewAddress(home, localView, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := link.NewAddress(home, localView, nil)
 	f := serveWith(t, nil, func(d *apiserver.Deps) {
 		d.Links, d.Address = link.New(home, nil), address
 		d.Prober = signpost{"https://astray.example": fault.New(fault.Busy, "", "nobody answers").WithHint("Look there.")}

@@ -37,7 +37,7 @@ func (r *Room) read(id string) (Record, error) {
 		return Record{}, missing
 	}
 	var rec Record
-	err := r.deps.Home.ReadJSON(file(id), &rec)
+	err := r.deps.Home.ReadRecord(file(id), &rec, store.Of(&rec.ID, id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Record{}, missing
 	}

@@ -94,7 +94,8 @@ type Room struct {
 
 	mu      sync.Mutex // held through a change: payments are few, and order is everything
 	open    map[string]*Record
-	book    ledger
+	book    ledger // empty while its file cannot be read: then nothing is approved without asking
+	kept    *store.Truth[ledger]
 	changed chan struct{} // closed when anything changes, then replaced
 }
 
@@ -119,26 +120,35 @@ func New(deps Deps, opts *Options) (*Room, error) {
 	if r.log = r.opts.Logger; r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
-	err := deps.Home.ReadJSON(policiesFile, &r.book)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err // what is allowed must never be guessed
-	}
+	r.kept = store.OpenTruth(deps.Home, policiesFile, &r.book, func(book *ledger) error {
+		if book.Version < 1 {
+			return errors.New("it has no version")
+		}
+		return nil
+	})
 	ids, err := r.index.List()
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range ids {
 		var rec Record
-		switch err := deps.Home.ReadJSON(file(id), &rec); {
+		switch err := deps.Home.ReadRecord(file(id), &rec, store.Of(&rec.ID, id)); {
 		case errors.Is(err, fs.ErrNotExist):
 			_ = r.index.Remove(id) // killed before its first write: it never was
-		case err != nil || rec.ID != id:
+		case err != nil:
 			r.log.Error("an approval cannot be read and grants nothing", "approval", id, "error", err)
 		default:
 			r.open[id] = &rec
 		}
 	}
 	return r, nil
+}
+
+// Ready is nil if it is known what is approved without asking, and else says why not.
+func (r *Room) Ready() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kept.Ready()
 }
 
 func file(id string) string { return folder + "/" + id + ".json" }

@@ -19,7 +19,7 @@ import (
 // keep writes the ledger, and tells what is in its outbox.
 func (r *Room) keep(ctx context.Context, book ledger) error {
 	book.Version++
-	if err := r.deps.Home.WriteJSON(policiesFile, book); err != nil {
+	if err := r.kept.Write(book); err != nil {
 		return err
 	}
 	r.book = book
@@ -28,7 +28,7 @@ func (r *Room) keep(ctx context.Context, book ledger) error {
 	if len(book.Outbox) > 0 && r.deps.Pump.Deliver(ctx, book.Outbox...) == nil {
 		told := book.clone()
 		told.Outbox = nil
-		if err := r.deps.Home.WriteJSON(policiesFile, told); err == nil {
+		if err := r.kept.Write(told); err == nil {
 			r.book = told
 		}
 	}
@@ -265,6 +265,9 @@ func (r *Room) Left(s Standing) (money.Amount, bool) {
 
 // Sentence tells the owner what is approved without asking.
 func (r *Room) Sentence() string {
+	if err := r.Ready(); err != nil {
+		return "I cannot tell: " + fault.Of(err).Details() + ". I ask before every payment."
+	}
 	policies, proposals := r.InForce(context.Background())
 	now := wallClock()
 	var lines []string
@@ -292,6 +295,9 @@ func (r *Room) Sentence() string {
 
 // notice makes proposals of policies that somebody wrote into the manifest.
 func (r *Room) notice(ctx context.Context) {
+	if r.kept.Ready() != nil {
+		return // what is known already is not known now
+	}
 	written, err := r.deps.Policies.List(ctx)
 	if err != nil {
 		r.log.Warn("the manifest cannot be read for policies", "error", err)

@@ -9,7 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"io/fs"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -78,34 +78,33 @@ func (d device) in(now time.Time) bool { return !d.Ended && now.Before(d.SeenAt.
 
 // book knows who is signed in. It is safe for concurrent use.
 type book struct {
-	home  *store.Home
 	links Links
 
-	mu  sync.Mutex
-	now ledger // what stands in the file
+	mu   sync.Mutex
+	now  ledger // what stands in the file; nobody is in while it cannot be read
+	kept *store.Truth[ledger]
 }
 
 // openBook reads the book, and revokes the links of devices that were being
-// signed out. One that cannot be read signs everybody out.
-func openBook(ctx context.Context, home *store.Home, links Links) (*book, error) {
-	b := &book{home: home, links: links}
-	if err := home.ReadJSON(bookFile, &b.now); err != nil {
-		b.now = ledger{}
-		if !errors.Is(err, fs.ErrNotExist) {
-			if err := home.WriteJSON(bookFile, b.now); err != nil {
-				return nil, fault.Wrap(fault.Internal, "open the console", err)
-			}
-		}
-	}
+// signed out. While it cannot be read nobody is in, and nobody can sign in.
+func openBook(ctx context.Context, home *store.Home, links Links, log *slog.Logger) *book {
+	b := &book{links: links}
+	b.kept = store.OpenTruth(home, bookFile, &b.now, nil)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b, b.sweep(ctx)
+	if err := b.sweep(ctx); err != nil {
+		log.Warn("links of devices that are signed out could not be ended yet", "error", err)
+	}
+	return b
 }
 
 // mint makes a token with which one device can sign in.
 func (b *book) mint() (secret.Text, time.Time, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if err := b.kept.Ready(); err != nil {
+		return secret.Text{}, time.Time{}, err
+	}
 	token, until := newToken(), time.Now().Add(signInWithin).UTC()
 	next := b.next()
 	next.SignIns = append(next.SignIns, signIn{digestOf(token), until})
@@ -124,6 +123,9 @@ func (b *book) claim(ctx context.Context, token secret.Text, name, already strin
 	const op = "sign in"
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if err := b.kept.Ready(); err != nil {
+		return secret.Text{}, err
+	}
 	next, shown := b.next(), digestOf(token)
 	at := slices.IndexFunc(next.SignIns, func(s signIn) bool { return s.Token.is(shown) })
 	if at < 0 {
@@ -154,6 +156,9 @@ func (b *book) claim(ctx context.Context, token secret.Text, name, already strin
 func (b *book) enter(own secret.Text) (id string, renew bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if err := b.kept.Ready(); err != nil {
+		return "", false, err
+	}
 	shown, now := digestOf(own), time.Now()
 	for i, d := range b.now.Devices {
 		if !d.Secret.is(shown) || !d.in(now) {
@@ -173,6 +178,7 @@ func (b *book) enter(own secret.Text) (id string, renew bool, err error) {
 func (b *book) isIn(id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	_ = b.kept.Ready()
 	now := time.Now()
 	i := slices.IndexFunc(b.now.Devices, func(d device) bool { return d.ID == id && d.in(now) })
 	if i >= 0 && now.Sub(b.now.Devices[i].SeenAt) >= seenStep {
@@ -331,7 +337,7 @@ func (b *book) next() ledger {
 }
 
 func (b *book) write(op string, next ledger) error {
-	if err := b.home.WriteJSON(bookFile, next); err != nil {
+	if err := b.kept.Write(next); err != nil {
 		return fault.Wrap(fault.Internal, op, err)
 	}
 	b.now = next

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -39,10 +40,7 @@ func newBook(t *testing.T, guard func(string) error) (*book, *ways, *store.Home)
 	}
 	t.Cleanup(func() { _ = home.Close() })
 	w := &ways{}
-	b, err := openBook(t.Context(), home, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := openBook(t.Context(), home, w, slog.New(slog.DiscardHandler))
 	return b, w, home
 }
 
@@ -112,9 +110,9 @@ func TestADeviceIsSignedOutAMonthAfterItWasLastSeen(t *testing.T) {
 			t.Errorf("it opens browsers: %v", err)
 		}
 		// The next start, or sign-in, forgets it and what it could open.
-		next, err := openBook(t.Context(), home, w)
-		if err != nil || len(next.now.Devices) != 0 || len(w.revoked) != 1 || w.revoked[0] != w.made[0] {
-			t.Errorf("the next start: %v, revoked %v, %v", next.now.Devices, w.revoked, err)
+		next := openBook(t.Context(), home, w, slog.New(slog.DiscardHandler))
+		if len(next.now.Devices) != 0 || len(w.revoked) != 1 || w.revoked[0] != w.made[0] {
+			t.Errorf("the next start: %v, revoked %v", next.now.Devices, w.revoked)
 		}
 	})
 }
@@ -192,10 +190,7 @@ func TestADyingDiskLeavesWhatIsTrue(t *testing.T) {
 			}
 		}
 		used = false // a new disk
-		next, err := openBook(t.Context(), home, w)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		next := openBook(t.Context(), home, w, slog.New(slog.DiscardHandler))
 		for id, own := range in {
 			if got, _, err := next.enter(own); err != nil || got != id {
 				rt.Fatalf("a device is out that was in: %v", err)

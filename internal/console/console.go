@@ -73,7 +73,7 @@ type Door struct {
 }
 
 // New makes a door, and finishes what an earlier process left half done.
-func New(ctx context.Context, deps Deps, opts *Options) (*Door, error) {
+func New(ctx context.Context, deps Deps, opts *Options) *Door {
 	if opts == nil {
 		opts = &Options{}
 	}
@@ -84,10 +84,7 @@ func New(ctx context.Context, deps Deps, opts *Options) (*Door, error) {
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
-	var err error
-	if d.book, err = openBook(ctx, deps.Home, deps.Links); err != nil {
-		return nil, err
-	}
+	d.book = openBook(ctx, deps.Home, deps.Links, d.log)
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.routes.HandleFunc("POST /console/claim", d.claim)
 	d.routes.HandleFunc("GET /console/ws", d.socket)
@@ -96,7 +93,7 @@ func New(ctx context.Context, deps Deps, opts *Options) (*Door, error) {
 	d.routes.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, fault.New(fault.NotFound, "", "there is no such page"))
 	})
-	return d, nil
+	return d
 }
 
 // ServeHTTP answers what is under /console/. On a way that others can read there

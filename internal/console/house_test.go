@@ -259,10 +259,7 @@ func (h *house) open(more func(*console.Deps)) *console.Door {
 	if more != nil {
 		more(&deps)
 	}
-	d, err := console.New(h.t.Context(), deps, nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	d := console.New(h.t.Context(), deps, nil)
 	return d
 }
 

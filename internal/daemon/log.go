@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -51,6 +52,9 @@ func OpenLog(home *store.Home, name string, opts *LogOptions) (*Log, error) {
 	}
 	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
+	}
+	if err := home.NoFolder(path.Join(logFolder, name)); err != nil {
+		return nil, err
 	}
 	if err := l.open(); err != nil {
 		return nil, err

@@ -79,6 +79,10 @@ func newWaker(home *store.Home, how config.OnResume, log *slog.Logger, leave fun
 		w.via = &command{argv: how.Command, home: home.Path(), limit: commandFor}
 	case !how.Webhook.IsEmpty():
 		key, err := webhookKey(home)
+		if errors.Is(err, fault.Unreadable) {
+			w.via = unkeyed{home, how.Webhook}
+			return w, nil
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -116,10 +120,7 @@ func (w *waker) read(ctx context.Context, control string) error {
 		return err
 	}
 	defer client.Close()
-	var at cursor
-	if err := w.home.ReadJSON(wakeCursorFile, &at); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.log.Warn("the cursor cannot be read; going on from the oldest event", "error", err)
-	}
+	at, _ := store.Derived[cursor](w.home, wakeCursorFile, nil) // else from the oldest event on
 	saved := at.Seq
 	for e, err := range client.Events(ctx, at.Seq) {
 		if gap, ok := errors.AsType[*api.ResyncError](err); ok {
@@ -244,9 +245,8 @@ func (w *waker) due(now time.Time) (due []wake, next time.Duration) {
 			continue
 		}
 		var k wake
-		if err := w.home.ReadJSON(wakeFile(id), &k); err != nil || k.ID != id {
-			w.log.Error("a wake cannot be read and is left alone", "id", id, "error", err)
-			continue
+		if err := w.home.ReadRecord(wakeFile(id), &k, store.Of(&k.ID, id)); err != nil {
+			continue // it is left alone, and the home tells of it
 		}
 		if wait := k.NextAt.Sub(now); wait > 0 {
 			next = min(next, wait)

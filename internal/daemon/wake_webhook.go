@@ -171,9 +171,24 @@ func webhookKey(home *store.Home) (secret.Text, error) {
 			WithHint("Delete it and start tapin again, which makes a new one; give that to the receiver.")
 	}
 	key := strings.TrimSpace(string(raw))
-	if len(key) < 32 {
-		return secret.Text{}, fault.New(fault.InvalidRequest, "", "%s holds no key", file).
-			WithHint("Delete it; a new one is made at the next start.")
+	if !secret.IsToken(key) {
+		return secret.Text{}, home.Unreadable(WebhookKeyFile, errors.New("it holds no key"))
 	}
+	home.Readable(WebhookKeyFile)
 	return secret.New(key), nil
+}
+
+// unkeyed is a webhook whose key cannot be read. Its wakes wait, and are tried
+// again: nothing goes out that the receiver could not tell from a fake.
+type unkeyed struct {
+	home *store.Home
+	to   secret.Text
+}
+
+func (u unkeyed) call(ctx context.Context, k wake) (time.Duration, error) {
+	key, err := webhookKey(u.home)
+	if err != nil {
+		return 0, err
+	}
+	return newWebhook(u.to, key).call(ctx, k)
 }

@@ -8,6 +8,7 @@ import (
 	"path"
 	"time"
 
+	"tapin/internal/fault"
 	"tapin/internal/store"
 )
 
@@ -30,7 +31,30 @@ func OpenArchive(home *store.Home, pump *Pump, folder string) (*Archive, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Archive{home: home, pump: pump, folder: folder, index: NewIndex(home, path.Join(folder, "open")), series: series}, nil
+	a := &Archive{home: home, pump: pump, folder: folder, index: NewIndex(home, path.Join(folder, "open")), series: series}
+	return a, a.listAnew()
+}
+
+// listAnew makes the list again from the records, if it is lost: their ids sort
+// by when they came. A list that was never written lists none.
+func (a *Archive) listAnew() error {
+	if newest, err := a.series.Before(0, 1); err != nil || len(newest) > 0 || a.series.Last() > 0 {
+		return err
+	}
+	names, err := a.home.List(a.folder)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		info, err := a.home.Stat(a.File(name, "meta.json"))
+		if err != nil || !info.Mode().IsRegular() {
+			continue // no record
+		}
+		if _, err := a.series.Append(name, info.ModTime()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // File is the name of a file that belongs to a record.
@@ -55,9 +79,10 @@ func (a *Archive) Write(id string, record any) error {
 	return a.home.WriteJSON(a.File(id, "meta.json"), record)
 }
 
-// Read reads a record; one that is not there is fs.ErrNotExist.
-func (a *Archive) Read(id string, record any) error {
-	return a.home.ReadJSON(a.File(id, "meta.json"), record)
+// Read reads a record and the id that stands in it; one that is not there is
+// fs.ErrNotExist, and one that is not that record is UNREADABLE.
+func (a *Archive) Read(id string, record any, in *string) error {
+	return a.home.ReadRecord(a.File(id, "meta.json"), record, store.Of(in, id))
 }
 
 // Tell writes news of a record beside it and publishes them. Each is written
@@ -75,7 +100,7 @@ func (a *Archive) Tell(ctx context.Context, id string, news Outbox) error {
 
 // note adds to events.jsonl what is not in it yet.
 func (a *Archive) note(id string, news Outbox) error {
-	log, err := a.home.OpenLog(a.File(id, "events.jsonl"), nil)
+	log, err := a.home.OpenLog(a.File(id, "events.jsonl"), nil) // one that cannot be used is put aside
 	if err != nil {
 		return err
 	}
@@ -140,6 +165,11 @@ func (a *Archive) Expire(ctx context.Context, before time.Time, kept func(id str
 	for _, e := range entries {
 		if ctx.Err() != nil || !e.At.Before(before) || kept(e.ID) {
 			return false, ctx.Err()
+		}
+		var record struct{}
+		err := a.home.ReadJSON(a.File(e.ID, "meta.json"), &record)
+		if errors.Is(err, fault.Unreadable) {
+			continue // it stays until somebody has looked at it
 		}
 		there, err := a.home.Exists(path.Join(a.folder, e.ID))
 		if err == nil && there {

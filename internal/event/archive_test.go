@@ -8,6 +8,7 @@ import (
 )
 
 type kept struct {
+	ID      string `json:"id"`
 	Version int    `json:"version"`
 	Outbox  Outbox `json:"outbox,omitempty"`
 }
@@ -26,7 +27,7 @@ func TestNewsAreWrittenAndPublishedOnce(t *testing.T) {
 	t.Parallel()
 	a, f := openArchive(t)
 	must(t, a.Begin("a", time.Now()))
-	must(t, a.Write("a", kept{2, Outbox{happened("a", 1), happened("a", 2)}}))
+	must(t, a.Write("a", kept{"a", 2, Outbox{happened("a", 1), happened("a", 2)}}))
 	must(t, a.Tell(t.Context(), "a", Outbox{happened("a", 1)}))
 	for range 2 {
 		must(t, a.Tell(t.Context(), "a", Outbox{happened("a", 1), happened("a", 2)}))
@@ -47,17 +48,18 @@ func TestAnArchiveForgetsWhatIsOldAndOver(t *testing.T) {
 	now := time.Now()
 	for i, id := range []string{"old", "older-but-open", "behind-it"} {
 		must(t, a.Begin(id, now.Add(time.Duration(i-10)*time.Hour)))
-		must(t, a.Write(id, kept{Version: 1}))
+		must(t, a.Write(id, kept{ID: id, Version: 1}))
 	}
 	must(t, a.Begin("young", now))
-	must(t, a.Write("young", kept{Version: 1}))
+	must(t, a.Write("young", kept{ID: "young", Version: 1}))
 	more, err := a.Expire(t.Context(), now.Add(-time.Hour), func(id string) bool { return id == "older-but-open" })
 	must(t, err)
 	if more {
 		t.Error("there is said to be more in the only file")
 	}
 	for id, gone := range map[string]bool{"old": true, "older-but-open": false, "behind-it": false, "young": false} {
-		if err := a.Read(id, &kept{}); errors.Is(err, fs.ErrNotExist) != gone {
+		var k kept
+		if err := a.Read(id, &k, &k.ID); errors.Is(err, fs.ErrNotExist) != gone {
 			t.Errorf("%s: %v", id, err)
 		}
 	}

@@ -46,7 +46,8 @@ type Feed struct {
 	mu       sync.Mutex
 	log      *store.Log // of the newest segment; nil until something is published
 	parts    []segment  // oldest first
-	last     uint64     // the highest number ever given
+	last     uint64     // the highest number ever given, as far as is known
+	skip     uint64     // numbers after it that may have been given too
 	byKey    map[key]Event
 	newer    chan struct{} // closed when last grows or the feed closes
 	isClosed bool
@@ -57,6 +58,7 @@ type segment struct {
 	name   string
 	events []Event
 	bytes  int64
+	gaps   bool // events of it cannot be read
 }
 
 // OpenFeed opens the feed of a home.
@@ -110,7 +112,7 @@ func (f *Feed) Publish(ctx context.Context, e Event) (Event, error) {
 		e.At = time.Now()
 	}
 	e.At = e.At.UTC().Round(0)
-	e.Seq = f.last + 1
+	e.Seq = f.last + f.skip + 1
 	line, err := json.Marshal(e)
 	if err != nil {
 		return Event{}, fmt.Errorf("%s: %w", op, err)
@@ -122,6 +124,7 @@ func (f *Feed) Publish(ctx context.Context, e Event) (Event, error) {
 		return Event{}, fmt.Errorf("%s: %w", op, err)
 	}
 	f.remember(&f.parts[len(f.parts)-1], e, len(line))
+	f.skip = 0
 	f.expire()
 	close(f.newer)
 	f.newer = make(chan struct{})
@@ -143,9 +146,17 @@ func (f *Feed) Since(cursor uint64, limit int) (events []Event, resync bool) {
 	}
 	for _, part := range f.parts {
 		i, _ := slices.BinarySearchFunc(part.events, cursor+1, func(e Event, seq uint64) int { return cmp.Compare(e.Seq, seq) })
-		events = append(events, part.events[i:]...)
-		if limit > 0 && len(events) >= limit {
-			return events[:limit:limit], resync
+		for _, e := range part.events[i:] {
+			// Numbers follow each other; where they do not, a disk has lost events.
+			switch n := len(events); {
+			case n == 0:
+				resync = resync || e.Seq != cursor+1
+			case e.Seq != events[n-1].Seq+1:
+				return events, resync // whoever asks for what comes then is told
+			}
+			if events = append(events, e); len(events) == limit {
+				return events, resync
+			}
 		}
 	}
 	return events, resync
@@ -212,23 +223,38 @@ func (f *Feed) load() error {
 		f.last = max(f.last, first-1)
 		f.parts = append(f.parts, segment{name: path.Join(feedFolder, name)})
 		part := &f.parts[len(f.parts)-1]
+		next := f.last + 1
 		err = f.home.ScanLog(part.name, func(line []byte) error {
 			var e Event
 			readable := json.Unmarshal(line, &e) == nil && e.check() == nil && e.Seq > f.last
 			if !readable {
 				f.opts.Logger.Warn("left out an event that cannot be read", "segment", part.name)
+				part.gaps = true
 				return nil
 			}
+			part.gaps = part.gaps || e.Seq != next
+			next = e.Seq + 1
 			f.remember(part, e, len(line))
 			return nil
 		})
+		if errors.Is(err, fault.Unreadable) {
+			part.gaps, err = true, nil
+		}
 		if err != nil {
 			return err
 		}
 	}
-	if len(f.parts) > 0 {
-		f.log, err = f.home.OpenLog(f.parts[len(f.parts)-1].name, nil)
+	if len(f.parts) == 0 {
+		return nil
 	}
+	newest := &f.parts[len(f.parts)-1]
+	if newest.gaps {
+		// Which numbers were given in it is not known. None is given twice, so it
+		// is left, and the next is beyond all that it can have held.
+		f.skip = uint64(f.opts.MaxEvents) //nolint:gosec // positive
+		return nil
+	}
+	f.log, err = f.home.OpenLog(newest.name, nil)
 	return err
 }
 
@@ -272,7 +298,7 @@ func (f *Feed) expire() {
 			return
 		}
 		oldest := f.parts[0]
-		if err := f.home.Remove(oldest.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := f.home.Remove(oldest.name); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fault.Unreadable) {
 			f.opts.Logger.Warn("could not remove old events", "err", err)
 			return // the next publish tries again
 		}

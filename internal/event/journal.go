@@ -132,6 +132,10 @@ func (j *Journal) Scan(since time.Time, fn func(Entry) error) error {
 			}
 			return nil
 		})
+		if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
+			j.opts.Logger.Warn("a day of the journal cannot be read and is left out", "day", day, "error", err)
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tapin/internal/fault"
 	"tapin/internal/store"
 )
 
@@ -52,7 +53,7 @@ func (l *Letterbox) Leave(e Event) error {
 }
 
 // Collect delivers what has been left and then removes it. A letter that is no
-// event is removed and logged: it could never be told.
+// event stays where it is and keeps no other from being told.
 func (l *Letterbox) Collect(ctx context.Context, pump *Pump) error {
 	names, err := l.home.List(letterFolder)
 	if err != nil {
@@ -65,12 +66,13 @@ func (l *Letterbox) Collect(ctx context.Context, pump *Pump) error {
 		}
 		name = path.Join(letterFolder, name)
 		var e Event
-		err := l.home.ReadJSON(name, &e)
+		err := l.home.ReadRecord(name, &e, e.check)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fault.Unreadable):
+			continue // it stays, and the home tells of it
+		case err != nil:
+			errs = append(errs, err)
 			continue
-		case err != nil || e.check() != nil:
-			l.log.Warn("threw away a letter that is no event", "file", name)
 		default:
 			if err := pump.Deliver(ctx, e); err != nil {
 				return errors.Join(append(errs, err)...)

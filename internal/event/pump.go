@@ -159,10 +159,7 @@ func (x *Index) Remove(id string) error {
 	if err != nil {
 		return err
 	}
-	if err := x.home.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return x.home.RemoveAll(name) // there may be a folder in its place
 }
 
 // List returns the ids of the open records, sorted.

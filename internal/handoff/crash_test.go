@@ -183,7 +183,7 @@ func recovered(t *testing.T, h *house, told Status, begun string) error {
 // settledRight checks everything that is true of a hand-off that is over.
 func settledRight(h *house, rec Record) error {
 	var disk Record
-	if err := h.archive.Read(rec.ID, &disk); err != nil || len(disk.Book.Pending)+len(disk.Book.Outbox) > 0 {
+	if err := h.archive.Read(rec.ID, &disk, &disk.ID); err != nil || len(disk.Book.Pending)+len(disk.Book.Outbox) > 0 {
 		return fmt.Errorf("on the disk something is left to do: %v %d, %w", disk.Book.Pending, len(disk.Book.Outbox), err)
 	}
 	if open, err := h.archive.Open(); err != nil || len(open) > 0 {

@@ -92,7 +92,7 @@ func (r *Room) find(id string) (l *live, rec Record, err error) {
 	if l != nil {
 		return l, rec, nil
 	}
-	err = r.archive.Read(id, &rec)
+	err = r.archive.Read(id, &rec, &rec.ID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, Record{}, missing(id)
 	}

@@ -128,13 +128,13 @@ func (r *Room) load() error {
 	}
 	for _, id := range ids {
 		var rec Record
-		switch err := r.archive.Read(id, &rec); {
+		switch err := r.archive.Read(id, &rec, &rec.ID); {
 		case errors.Is(err, fs.ErrNotExist):
 			// Killed before its first write: it never was, but for its photo.
 			if err := r.archive.Forget(id); err != nil {
 				r.log.Warn("what is left of a hand-off could not be removed", "handoff", id, "error", err)
 			}
-		case err != nil || rec.ID != id:
+		case err != nil:
 			r.log.Error("a hand-off cannot be read and is left alone", "handoff", id, "error", err)
 		default:
 			r.admit(&live{id: id, turn: newTurn(), rec: rec.doubted(wallClock())})

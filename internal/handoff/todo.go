@@ -53,7 +53,7 @@ func (r *Room) Todos() ([]Todo, error) {
 			continue
 		}
 		var todo Todo
-		switch err := r.todos.home.ReadJSON(todoFile(id), &todo); {
+		switch err := r.todos.home.ReadRecord(todoFile(id), &todo, store.Of(&todo.ID, id)); {
 		case errors.Is(err, fs.ErrNotExist): // done meanwhile
 		case err != nil:
 			r.log.Warn("a to-do cannot be read", "todo", id, "error", err)

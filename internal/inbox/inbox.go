@@ -69,6 +69,7 @@ type Room struct {
 
 	mu      sync.Mutex
 	state   state
+	kept    *store.Truth[state]
 	waiting []uint64 // the numbers on the disk, in order
 	changed chan struct{}
 }
@@ -76,9 +77,9 @@ type Room struct {
 // New reads what waits.
 func New(home *store.Home) (*Room, error) {
 	r := &Room{home: home, changed: make(chan struct{})}
-	if err := home.ReadJSON(stateFile, &r.state); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.Internal, "read the inbox", "%w", err)
-	}
+	// Without it nobody knows which numbers were given: what waits can be read,
+	// and nothing is added or forgotten.
+	r.kept = store.OpenTruth(home, stateFile, &r.state, nil)
 	names, err := home.List(folder)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "read the inbox", err)
@@ -89,12 +90,12 @@ func New(home *store.Home) (*Room, error) {
 		if !ok || err != nil {
 			continue
 		}
+		m, err := r.read(seq)
 		if seq <= r.state.Read {
-			_ = home.Remove(path.Join(folder, name)) // a kill kept it
+			_ = home.Remove(path.Join(folder, name)) // a kill kept it, or it could not be read and is left
 			continue
 		}
-		var m kept
-		if err := home.ReadJSON(path.Join(folder, name), &m); err != nil {
+		if err != nil && !errors.Is(err, fault.Unreadable) {
 			return nil, fault.Wrap(fault.Internal, "read the inbox", err)
 		}
 		r.waiting = append(r.waiting, seq)
@@ -120,6 +121,9 @@ func (r *Room) Put(_ context.Context, m Message, key string) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.ready(); err != nil {
+		return err
+	}
 	if key != "" && slices.Contains(r.state.Keys, key) {
 		return nil
 	}
@@ -137,7 +141,7 @@ func (r *Room) Put(_ context.Context, m Message, key string) error {
 	if err := r.home.WriteJSON(name(m.Seq), kept{m, key}); err != nil {
 		return fault.Wrap(fault.Internal, op, err)
 	}
-	if err := r.home.WriteJSON(stateFile, next); err != nil {
+	if err := r.kept.Write(next); err != nil {
 		return fault.Wrap(fault.Internal, op, err)
 	}
 	r.state = next
@@ -181,11 +185,14 @@ func (r *Room) since(after uint64, limit int) ([]Message, error) {
 		if seq <= after || len(out) >= limit {
 			continue
 		}
-		var m Message
-		if err := r.home.ReadJSON(name(seq), &m); err != nil {
+		m, err := r.read(seq)
+		if errors.Is(err, fault.Unreadable) {
+			continue // the others are read all the same, and this one stays
+		}
+		if err != nil {
 			return nil, fault.Wrap(fault.Internal, "read the inbox", err)
 		}
-		out = append(out, m)
+		out = append(out, m.Message)
 	}
 	return out, nil
 }
@@ -194,13 +201,16 @@ func (r *Room) since(after uint64, limit int) ([]Message, error) {
 func (r *Room) Acknowledge(_ context.Context, upTo uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.ready(); err != nil {
+		return err
+	}
 	upTo = min(upTo, r.state.Last)
 	if upTo <= r.state.Read {
 		return nil
 	}
 	next := r.state
 	next.Read = upTo
-	if err := r.home.WriteJSON(stateFile, next); err != nil {
+	if err := r.kept.Write(next); err != nil {
 		return fault.Wrap(fault.Internal, "acknowledge messages", err)
 	}
 	r.state = next
@@ -210,12 +220,32 @@ func (r *Room) Acknowledge(_ context.Context, upTo uint64) error {
 			left = append(left, seq)
 			continue
 		}
-		if err := r.home.Remove(name(seq)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := r.home.Remove(name(seq)); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fault.Unreadable) {
 			return fault.Wrap(fault.Internal, "acknowledge messages", err)
 		}
 	}
 	r.waiting = left
 	return nil
+}
+
+// read reads a message from the disk.
+func (r *Room) read(seq uint64) (m kept, err error) {
+	err = r.home.ReadRecord(name(seq), &m, func() error {
+		if m.Seq != seq {
+			return errors.New("it belongs to another message")
+		}
+		return nil
+	})
+	return m, err
+}
+
+// ready is nil if it is known which numbers were given. A state that can be
+// read only later knows of fewer messages than lie here, never of more.
+func (r *Room) ready() error {
+	last := r.state.Last
+	err := r.kept.Ready()
+	r.state.Last = max(r.state.Last, last)
+	return err
 }
 
 func name(seq uint64) string { return path.Join(folder, fmt.Sprintf("%012d.json", seq)) }

@@ -3,8 +3,6 @@ package insight
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -73,17 +71,9 @@ const (
 
 // readBook reads the file. One that cannot be used is made anew: all that is in
 // it stands in the records too.
-func readBook(home *store.Home, log *slog.Logger) book {
-	var b book
-	err := home.ReadJSON(file, &b)
-	if err == nil {
-		err = b.check()
-	}
-	if err == nil {
+func readBook(home *store.Home) book {
+	if b, ok := store.Derived(home, file, (*book).check); ok {
 		return b
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		log.Warn("the figures cannot be used and are counted anew", "error", err)
 	}
 	return book{Version: bookVersion}
 }
@@ -91,15 +81,15 @@ func readBook(home *store.Home, log *slog.Logger) book {
 // check refuses what this program cannot have written.
 func (b *book) check() error {
 	if b.Version != bookVersion {
-		return fmt.Errorf("%s: it has version %d, not %d", file, b.Version, bookVersion)
+		return fmt.Errorf("it has version %d, not %d", b.Version, bookVersion)
 	}
 	for name, d := range b.Days {
 		if _, err := time.Parse(time.DateOnly, name); err != nil || d == nil {
-			return fmt.Errorf("%s: it has a day that is none", file)
+			return errors.New("it has a day that is none")
 		}
 		for _, c := range d.Cells {
 			if c.Site == "" || c.Reason == "" || len(c.Ends) == 0 {
-				return fmt.Errorf("%s: it counts what is nothing", file)
+				return errors.New("it counts what is nothing")
 			}
 		}
 	}

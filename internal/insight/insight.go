@@ -126,7 +126,7 @@ func New(home *store.Home, feed *event.Feed, records Records, opts *Options) *Ro
 		r.keep = min(MostDays, max(days, 1))
 	}
 	r.open, r.unpaid, r.reports = map[string]Handoff{}, map[string]Payment{}, map[int]report{}
-	r.book = readBook(home, r.log)
+	r.book = readBook(home)
 	for _, id := range r.book.Handoffs.Open {
 		r.open[id] = Handoff{ID: id}
 	}

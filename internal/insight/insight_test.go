@@ -391,7 +391,7 @@ func TestManyAreCountedInStepsAndALookReadsFew(t *testing.T) {
 		}
 		stop()
 		ends.Wait()
-		if again := readBook(p.home, r.log); again.Handoffs.Place != 5*step+1 || !slices.Equal(again.Handoffs.Open, []string{"hof_1281"}) {
+		if again := readBook(p.home); again.Handoffs.Place != 5*step+1 || !slices.Equal(again.Handoffs.Open, []string{"hof_1281"}) {
 			t.Errorf("the end left %+v", again.Handoffs)
 		}
 	})

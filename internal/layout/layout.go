@@ -73,8 +73,8 @@ var kinds = []Kind{
 	{"open hand-off", "handoffs/open/*", Truth, "Which hand-offs are not over, an empty file each."},
 	{"list of hand-offs", "handoffs/list/*.jsonl", Truth, "All hand-offs in the order in which they came."},
 	{"hand-off", "handoffs/*/meta.json", Truth, "A hand-off: what was asked, how it stands, how it ended."},
-	{"hand-off news", "handoffs/*/events.jsonl", Truth, "What the feed was told of it."},
-	{"hand-off photo", "handoffs/*/photo.age", Truth, "The picture for its message, sealed, until it is delivered."},
+	{"hand-off news", "handoffs/*/events.jsonl", Derived, "What the feed was told of it, beside it."},
+	{"hand-off photo", "handoffs/*/photo.age", Derived, "The picture for its message, sealed, until it is delivered."},
 	{"hand-off picture", "handoffs/*/*.png", Truth, "The page before or after it, where that was asked for."},
 	{"hand-off picture", "handoffs/*/*.jpeg", Truth, "The page before or after it, where that was asked for."},
 	{"to-do", "todos/*.json", Truth, "What a hand-off left undone, a file each."},
@@ -82,12 +82,12 @@ var kinds = []Kind{
 	{"policies", "policies.json", Truth, "What is approved without asking, what of it is spent, and which buttons are no payment."},
 	{"open approval", "approvals/open/*", Truth, "Which payments are not over, an empty file each."},
 	{"approval", "approvals/*.json", Truth, "A payment: what was asked for, who said what, what came of it."},
-	{"approval picture", "approvals/*.crop", Truth, "The part of the page that its message shows, sealed."},
+	{"approval picture", "approvals/*.crop", Derived, "The part of the page that its message shows, sealed."},
 
 	{"open run", "task-runs/open/*", Truth, "Which runs have something left to tell, an empty file each."},
 	{"list of runs", "task-runs/list/*.jsonl", Truth, "All runs in the order in which they came."},
 	{"run", "task-runs/*/meta.json", Truth, "A run: its goal, how it stands, its evidence."},
-	{"run news", "task-runs/*/events.jsonl", Truth, "What the feed was told of it."},
+	{"run news", "task-runs/*/events.jsonl", Derived, "What the feed was told of it, beside it."},
 
 	{"link", "links/*.json", Truth, "A personal link into a browser, by digests that open nothing."},
 	{"public address", "links/public", Derived, "The address that a tunnel told; it tells it again."},
@@ -96,15 +96,15 @@ var kinds = []Kind{
 	{"inbox state", "inbox/state.json", Truth, "Which messages the agent has read."},
 	{"message", "inbox/*.json", Truth, "What the owner said to the agent, until it has read it."},
 
-	{"chat card", "telegram/cards/*.json", Truth, "What the chat shows of a hand-off or a payment."},
+	{"chat card", "telegram/cards/*.json", Derived, "What the chat shows of a hand-off or a payment; what is open is shown anew."},
 	{"chat answer", "telegram/queue/*.json", Truth, "What is still to be said in the chat."},
-	{"chat progress", "telegram/progress.json", Truth, "How far Telegram was read."},
-	{"chat cursor", "telegram/cursor.json", Truth, "How far the chat has followed the feed."},
+	{"chat progress", "telegram/progress.json", Derived, "How far Telegram was read; it keeps what was not confirmed to it."},
+	{"chat cursor", "telegram/cursor.json", Derived, "How far the chat has followed the feed."},
 	{"wake", "wakes/open/*.json", Truth, "An agent that is still to be woken."},
-	{"wake cursor", "wakes/cursor.json", Truth, "How far wakes have followed the feed."},
+	{"wake cursor", "wakes/cursor.json", Derived, "How far wakes have followed the feed."},
 	{"letter", "letters/*.json", Truth, "What the daemon has to tell the feed, until it is told."},
 	{"feed", "events/*.jsonl", Truth, "The news that GET /events tells, in their order."},
-	{"journal", "journal/journal-*.jsonl", Truth, "Who did what, a line each, a file a day."},
+	{"journal", "journal/journal-*.jsonl", Log, "Who did what, a line each, a file a day."},
 	{"usage", "usage.json", Truth, "What billed browsers came to, for the limit of a month."},
 
 	{"figures", "figures.json", Derived, "How asking went, counted from the hand-offs and payments."},
@@ -123,7 +123,7 @@ var kinds = []Kind{
 	{"tunnel settings", "tunnel.yml", Runtime, "Keeps the tunnel program from reading settings that are not tapin's."},
 
 	{"demo shop key", "shop.key", Key, "What signs the orders of the demo's shop."},
-	{"demo shop port", "shop.port", Derived, "Where the demo's shop listened the last time."},
+	{"demo shop port", "shop.port", Runtime, "Where the demo's shop listened the last time."},
 	{"demo phone", "phone/**", Runtime, "The browser of the demo's owner."},
 }
 

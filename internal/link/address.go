@@ -3,8 +3,6 @@ package link
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"net/url"
 	"strings"
 	"sync"
@@ -48,19 +46,21 @@ type AddressOptions struct {
 
 // NewAddress knows the local address, such as http://127.0.0.1:3850, and what
 // was last told.
-func NewAddress(home *store.Home, local string, opts *AddressOptions) (*Address, error) {
+func NewAddress(home *store.Home, local string, opts *AddressOptions) *Address {
 	a := &Address{home: home, local: local, changed: make(chan struct{})}
 	if opts == nil {
 		opts = &AddressOptions{}
 	}
 	a.pump, a.fixed = opts.Pump, strings.TrimRight(opts.Configured, "/")
-	if err := home.ReadJSON(addressFile, &a.kept); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Wrap(fault.Internal, "read the public address", err)
+	var ok bool
+	if a.kept, ok = store.Derived[keptAddress](home, addressFile, nil); !ok {
+		// News under numbers that were used before would be taken for old ones.
+		a.kept.Version = int(time.Now().Unix())
 	}
 	if a.kept.URL != "" && (!opts.Tunnelled || checkAddress(a.kept.URL) != nil) {
 		a.kept.URL = ""
 	}
-	return a, nil
+	return a
 }
 
 // Recover tells what a kill kept from being told.

@@ -18,10 +18,7 @@ func TestWhatATunnelToldIsKnownToTheNextSidecarUnlessThereIsNoneAnyMore(t *testi
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = home.Close() })
-		a, err := link.NewAddress(home, "http://127.0.0.1:3850", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := link.NewAddress(home, "http://127.0.0.1:3850", o)
 		return a
 	}
 	a := open(&link.AddressOptions{Tunnelled: true})

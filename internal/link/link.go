@@ -278,11 +278,11 @@ func (r *Room) live(ctx context.Context, op, id string) (*record, error) {
 		return nil, expired(op)
 	}
 	rec := &record{}
-	switch err := r.home.ReadJSON(file(id), rec); {
+	switch err := r.home.ReadRecord(file(id), rec, store.Of(&rec.ID, id)); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, expired(op)
-	case err != nil || rec.ID != id:
-		return nil, fault.New(fault.Internal, op, "the record of the link cannot be read")
+	case err != nil:
+		return nil, fault.Wrap(fault.Internal, op, err)
 	}
 	now := time.Now()
 	if rec.Over || !now.Before(rec.ExpiresAt) {

@@ -2,8 +2,11 @@ package logins
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
+
+	"tapin/internal/fault"
 )
 
 // maxLives bounds the history of a login.
@@ -71,6 +74,9 @@ func (r *Room) Lived(ctx context.Context) ([]Lived, error) {
 			continue
 		}
 		rec, err := r.record(e.Name)
+		if errors.Is(err, fault.Unreadable) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

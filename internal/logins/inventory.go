@@ -2,9 +2,12 @@ package logins
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"tapin/internal/fault"
 )
 
 // Info is all there is to know of a login without using it. It holds no value
@@ -104,6 +107,10 @@ func (r *Room) describe(e Entry) (Info, error) {
 		return info, nil // it can have no files
 	}
 	rec, err := r.record(e.Name)
+	if errors.Is(err, fault.Unreadable) {
+		info.Unreadable = err
+		return info, nil
+	}
 	if err != nil {
 		return info, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/store"
 )
 
 // record is what tapin itself remembers of a login: who uses it, how fresh it
@@ -46,20 +47,16 @@ const (
 	taskRename    = "rename"
 )
 
-// record reads the record of a login; one that has none has an empty one. The
-// disk may damage it, but it must not take the login with it.
+// record reads the record of a login; one that has none has an empty one. While
+// it cannot be read nobody gets the login: it says who has it already.
 func (r *Room) record(name string) (*record, error) {
 	rec := &record{}
-	err := r.home.ReadJSON(recordFile(name), rec)
-	var pathError *fs.PathError
+	err := r.home.ReadRecord(recordFile(name), rec, store.Of(&rec.Name, name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &record{Version: recordVersion, Name: name}, nil
-	case errors.As(err, &pathError):
+	case err != nil:
 		return nil, err
-	case err != nil || rec.Name != name:
-		r.log.Warn("the record of a saved login is damaged; its history is lost", "login", name)
-		return &record{Version: recordVersion, Name: name}, nil
 	case rec.Version != recordVersion:
 		return nil, fault.New(fault.Forbidden, "read the login "+name, "its record was written by a newer tapin")
 	}

@@ -211,7 +211,7 @@ func (r *Room) finishRename(ctx context.Context, rec *record) error {
 		r.at("rename")
 		v, _, err := r.open(rec.From, file(rec.From))
 		if errors.Is(err, fault.IntegrityMismatch) {
-			err = r.setAside(rec.From, file(rec.From), err)
+			_, err = r.home.PutAside(file(rec.From), err)
 		}
 		if err != nil {
 			return err

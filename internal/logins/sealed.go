@@ -3,11 +3,10 @@ package logins
 import (
 	"errors"
 	"io/fs"
-	"path"
 	"strings"
-	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/layout"
 )
 
 // sealName is what a state is sealed for: a file that is given another name by
@@ -54,7 +53,7 @@ func (r *Room) load(name string) (v *version, err error) {
 	for _, file := range []string{sealedFile(name), previousFile(name)} {
 		found, _, err := r.open(name, file)
 		if errors.Is(err, fault.IntegrityMismatch) {
-			if err := r.setAside(name, file, err); err != nil {
+			if _, err := r.home.PutAside(file, err); err != nil {
 				return nil, err
 			}
 			continue
@@ -64,24 +63,6 @@ func (r *Room) load(name string) (v *version, err error) {
 		}
 	}
 	return nil, nil
-}
-
-// setAside moves a damaged file out of the way. A kill in between leaves both,
-// and it is set aside once more.
-func (r *Room) setAside(name, file string, why error) error {
-	data, err := r.home.Read(file)
-	if err != nil {
-		return err
-	}
-	aside := file + damagedMark + time.Now().UTC().Format(damagedAt)
-	if err := r.home.Write(aside, data); err != nil {
-		return err
-	}
-	if err := r.home.Remove(file); err != nil {
-		return err
-	}
-	r.log.Warn("a saved login is damaged and was set aside", "login", name, "file", path.Join(r.home.Path(), aside), "why", why)
-	return nil
 }
 
 // store makes v the newest version. The one before stays beside it: that of
@@ -112,17 +93,11 @@ func (r *Room) store(name string, v version, before *version) (size int64, err e
 	return int64(len(sealed)), r.home.Write(sealedFile(name), sealed)
 }
 
-const (
-	damagedMark = ".damaged-"
-	damagedAt   = "20060102T150405.000Z"
-)
-
-// isAside reports whether a file is one that was set aside. A login may have a
+// isAside reports whether a file is one that was put aside. A login may have a
 // name that begins like one, and its files are its own.
 func isAside(file, of string) bool {
-	at, ok := strings.CutPrefix(file, of+damagedMark)
-	_, err := time.Parse(damagedAt, at)
-	return ok && err == nil
+	original, aside := layout.Original(file)
+	return aside && original == of
 }
 
 // files lists what there is of a login beside its record.

@@ -13,7 +13,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -85,21 +84,33 @@ func (r record) clone() record {
 
 // Room has the owners of a home. It is safe for concurrent use.
 type Room struct {
-	home  *store.Home
 	pump  *event.Pump
 	fixed []int64
 
-	mu  sync.Mutex
-	rec record
+	mu   sync.Mutex
+	rec  record // nobody is an owner by it while the file cannot be read
+	kept *store.Truth[record]
 }
 
-// New reads who is an owner. Fixed ones are so by configuration.
-func New(home *store.Home, pump *event.Pump, fixed []int64) (*Room, error) {
-	r := &Room{home: home, pump: pump, fixed: slices.Clone(fixed)}
-	if err := home.ReadJSON(file, &r.rec); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.Internal, "read "+file, "%w", err)
-	}
-	return r, nil
+// New reads who is an owner. Fixed ones are so by configuration. While the file
+// cannot be read they alone are, and nobody becomes one: the first with a code
+// would be taken for the first there ever was.
+func New(home *store.Home, pump *event.Pump, fixed []int64) *Room {
+	r := &Room{pump: pump, fixed: slices.Clone(fixed)}
+	r.kept = store.OpenTruth(home, file, &r.rec, func(rec *record) error {
+		if rec.Version < 1 {
+			return errors.New("it has no version")
+		}
+		return nil
+	})
+	return r
+}
+
+// Ready is nil if it is known who is an owner, and else says why not.
+func (r *Room) Ready() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kept.Ready()
 }
 
 // Recover tells what a kill kept from being told.
@@ -113,6 +124,9 @@ func (r *Room) Recover(ctx context.Context) {
 func (r *Room) Invite(ctx context.Context) (secret.Text, time.Time, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.kept.Ready(); err != nil {
+		return secret.Text{}, time.Time{}, err
+	}
 	now := time.Now().UTC()
 	plain := newCode()
 	next := r.rec.clone()
@@ -134,6 +148,9 @@ func (r *Room) Claim(ctx context.Context, given secret.Text, id int64, name stri
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.kept.Ready(); err != nil {
+		return "", err
+	}
 	if r.isOwner(id) {
 		return Already, nil
 	}
@@ -168,6 +185,9 @@ func (r *Room) Claim(ctx context.Context, given secret.Text, id int64, name stri
 func (r *Room) Decide(ctx context.Context, id int64, letIn bool) (Outcome, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.kept.Ready(); err != nil {
+		return "", err
+	}
 	if letIn && r.isOwner(id) {
 		return Already, nil
 	}
@@ -194,6 +214,9 @@ func (r *Room) Remove(ctx context.Context, id int64) error {
 	if slices.Contains(r.fixed, id) {
 		return fault.New(fault.Forbidden, "remove an owner", "%d is an owner by configuration", id).WithHint("Take it out of telegram.owners in config.yaml.")
 	}
+	if err := r.kept.Ready(); err != nil {
+		return err
+	}
 	i := slices.IndexFunc(r.rec.Owners, func(o Owner) bool { return o.ID == id })
 	if i < 0 {
 		return fault.New(fault.NotFound, "remove an owner", "there is no owner %d", id).WithHint("GET /owners lists them.")
@@ -208,6 +231,7 @@ func (r *Room) Remove(ctx context.Context, id int64) error {
 func (r *Room) List() ([]Owner, []Waiting) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	_ = r.kept.Ready() // while it cannot be read the list is that of the fixed ones
 	out := slices.Clone(r.rec.Owners)
 	for _, id := range r.fixed {
 		if !slices.ContainsFunc(out, func(o Owner) bool { return o.ID == id }) {
@@ -223,6 +247,7 @@ func (r *Room) List() ([]Owner, []Waiting) {
 func (r *Room) Is(id int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	_ = r.kept.Ready()
 	return r.isOwner(id)
 }
 
@@ -241,7 +266,7 @@ func (r *Room) write(ctx context.Context, next record, kind string, news *event.
 		}
 		next.Outbox = append(next.Outbox, event.Event{ID: "owners", Version: next.Version, Type: kind, At: time.Now().UTC(), Data: data})
 	}
-	if err := r.home.WriteJSON(file, next); err != nil {
+	if err := r.kept.Write(next); err != nil {
 		return fault.Wrap(fault.Internal, "write "+file, err)
 	}
 	r.rec = next
@@ -254,7 +279,7 @@ func (r *Room) deliver(ctx context.Context) {
 		return // told with the next change, or by the next start
 	}
 	r.rec.Outbox = nil
-	_ = r.home.WriteJSON(file, r.rec) // told again otherwise, which is telling once
+	_ = r.kept.Write(r.rec) // told again otherwise, which is telling once
 }
 
 func newCode() secret.Text {

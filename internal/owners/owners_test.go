@@ -32,10 +32,7 @@ func open(t *testing.T, path string, fixed ...int64) (*owners.Room, *event.Feed)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = feed.Close() })
-	r, err := owners.New(home, event.NewPump(feed, home, nil), fixed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := owners.New(home, event.NewPump(feed, home, nil), fixed)
 	return r, feed
 }
 

@@ -94,6 +94,7 @@ type Host struct {
 	sessions map[string]*Session
 	starting map[string]bool // reserved: being started
 	parked   map[string]parked
+	unread   map[string]error // why the record of a session cannot be read
 	closing  bool
 	lastEnd  string // how the last session ended, for whoever asks for it
 }
@@ -159,6 +160,9 @@ func (h *Host) Get(id string) (*Session, error) {
 	if p, ok := h.parked[id]; ok {
 		return nil, inControl(p.handoff)
 	}
+	if err := h.unread[id]; err != nil {
+		return nil, err
+	}
 	return nil, fault.New(fault.NoSession, "", "no session %q is active", id)
 }
 
@@ -202,11 +206,12 @@ func (h *Host) Active() (*Session, error) {
 		WithHint("Name one with /sessions/{id}/…; GET /sessions lists them.")
 }
 
-// IDs are those of all sessions that are not over, also of parked ones.
+// IDs are those of all sessions that are not over, also of parked ones and of
+// those whose records cannot be read: what is theirs must not be given away.
 func (h *Host) IDs() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Concat(slices.Collect(maps.Keys(h.sessions)), slices.Collect(maps.Keys(h.starting)), slices.Collect(maps.Keys(h.parked)))
+	return slices.Concat(slices.Collect(maps.Keys(h.sessions)), slices.Collect(maps.Keys(h.starting)), slices.Collect(maps.Keys(h.parked)), slices.Collect(maps.Keys(h.unread)))
 }
 
 // List tells of all live sessions, the oldest first.

@@ -230,21 +230,22 @@ func (r *records) hidden(rec *record) *page.Hidden {
 	return rec.hidden
 }
 
-// all reads the open records, and names those that cannot be read.
-func (r *records) all() (found []*record, damaged []string, err error) {
+// all reads the open records, and says why others cannot be read.
+func (r *records) all() (found []*record, damaged map[string]error, err error) {
+	damaged = map[string]error{}
 	ids, err := r.index.List()
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, id := range ids {
 		rec := &record{}
-		switch err := r.home.ReadJSON(recordFile(id), rec); {
+		switch err := r.home.ReadRecord(recordFile(id), rec, store.Of(&rec.ID, id)); {
 		case errors.Is(err, fs.ErrNotExist):
 			if err := r.index.Remove(id); err != nil {
-				damaged = append(damaged, id)
+				damaged[id] = err
 			}
-		case err != nil || rec.ID != id:
-			damaged = append(damaged, id)
+		case err != nil:
+			damaged[id] = err
 		default:
 			found = append(found, rec)
 		}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -40,11 +41,16 @@ func (h *Host) Recover(ctx context.Context) (Recovered, error) {
 	if err != nil {
 		return out, err // without records nothing can be judged
 	}
-	for _, id := range damaged {
-		if !before[id] {
-			out.LeftAlone = append(out.LeftAlone, id)
+	for _, id := range slices.Sorted(maps.Keys(damaged)) {
+		if before[id] {
+			delete(damaged, id)
+			continue
 		}
+		out.LeftAlone = append(out.LeftAlone, id)
 	}
+	h.mu.Lock()
+	h.unread = damaged
+	h.mu.Unlock()
 	byProvider := map[string][]*record{"local": nil} // its folder may hold what a kill left before any record
 	for _, name := range h.opts.Sweep {
 		byProvider[name] = nil
@@ -79,7 +85,7 @@ func (h *Host) live(to map[string]bool) map[string]bool {
 	return to
 }
 
-func (h *Host) recoverProvider(ctx context.Context, name string, recs []*record, damaged []string, live map[string]bool, out *Recovered) error {
+func (h *Host) recoverProvider(ctx context.Context, name string, recs []*record, damaged map[string]error, live map[string]bool, out *Recovered) error {
 	var known []browser.Ref
 	for _, rec := range recs {
 		known = append(known, rec.Ref)
@@ -106,7 +112,7 @@ func (h *Host) recoverProvider(ctx context.Context, name string, recs []*record,
 	for _, ref := range own {
 		if slices.ContainsFunc(recorded, func(r *record) bool { return r.Ref.ID == ref.ID }) || live[sessionOf(ref)] ||
 			h.recovered && !store.ValidID("ses", sessionOf(ref)) || // somebody else in this process uses it
-			slices.ContainsFunc(damaged, func(id string) bool { return strings.HasPrefix(ref.ID, id) }) {
+			slices.ContainsFunc(slices.Collect(maps.Keys(damaged)), func(id string) bool { return strings.HasPrefix(ref.ID, id) }) {
 			continue
 		}
 		if err := h.endRef(ctx, provider, ref); err != nil {

@@ -115,9 +115,7 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 	if err := s.openFeed(); err != nil {
 		return err
 	}
-	if err := s.openLinks(public); err != nil {
-		return err
-	}
+	s.openLinks(public)
 	at, changes := &stage{presence: s.presence, parted: s.forgetSession}, &changes{}
 	if err := s.openHandoffs(at, keys, changes); err != nil {
 		return err
@@ -167,9 +165,7 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 	if s.oneshots, err = newOneShots(o, providers, guard, look, s.journal, registry); err != nil {
 		return err
 	}
-	if err := s.openConsole(ctx); err != nil {
-		return err
-	}
+	s.openConsole(ctx)
 	s.openDoor(changes, keys)
 	if s.mcp, err = newMCP(o, control); err != nil {
 		return err
@@ -233,7 +229,7 @@ func (s *sidecar) openLogins(ctx context.Context, look logins.Checker, forget fu
 		}
 		return login.Domain, err
 	}
-	keys, err := vault.Open(ctx, s.opts.Home, &opts)
+	keys, err := vault.OpenLater(ctx, s.opts.Home, &opts)
 	if err != nil {
 		return nil, err
 	}

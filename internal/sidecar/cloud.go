@@ -32,11 +32,12 @@ const forgetWithin = 10 * time.Second
 // openCloud makes the provider of billed browsers, and the account of what they
 // cost. It asks for no key yet: who never uses it needs none.
 func (s *sidecar) openCloud(p *providers, keys *vault.Vault) (*usage.Ledger, error) {
+	book := usage.Open(s.opts.Home, &usage.Options{CapMinutes: s.opts.Config.Usage.CapMinutes, Logger: s.opts.Logger})
 	mark, err := installID(s.opts.Home)
-	if err != nil {
-		return nil, err
+	if errors.Is(err, fault.Unreadable) {
+		p.cloudErr = err // under another name its browsers would be nobody's
+		return book, nil
 	}
-	book, err := usage.Open(s.opts.Home, &usage.Options{CapMinutes: s.opts.Config.Usage.CapMinutes, Logger: s.opts.Logger})
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +79,7 @@ func installID(home *store.Home) (string, error) {
 	}
 	id := strings.TrimSpace(string(raw))
 	if !store.ValidID("tpn", id) {
-		return "", fault.New(fault.Internal, "read "+installFile, "it does not hold a name of ours").
-			WithHint("Delete the file; a new one is made. Sessions at a provider with the old name are not found again.")
+		return "", home.Unreadable(installFile, errors.New("it does not hold a name of ours"))
 	}
 	return id, nil
 }

@@ -27,9 +27,9 @@ import (
 const atWork = time.Minute
 
 // openConsole makes the owner's inbox on the web.
-func (s *sidecar) openConsole(ctx context.Context) (err error) {
+func (s *sidecar) openConsole(ctx context.Context) {
 	s.view = &overview{s: s, stirred: make(chan struct{})}
-	s.console, err = console.New(ctx, console.Deps{
+	s.console = console.New(ctx, console.Deps{
 		Home: s.opts.Home, Journal: s.journal, House: s.view,
 		Handoffs: wishes{s.handoffs}, Logins: savedLogins{s.logins}, Links: ways{s.links, s.sessions}, Sessions: endings{s.sessions, s.handoffs},
 		Approvals: payments{s.approvals}, Lookups: lookups{s.oneshots}, Figures: s.figures,
@@ -38,7 +38,6 @@ func (s *sidecar) openConsole(ctx context.Context) (err error) {
 			return console.Visit{Origin: origin, Address: address, Secure: secure}
 		},
 	}, &console.Options{Logger: s.opts.Logger})
-	return err
 }
 
 // overview shows all rooms to the console in the words of its own.

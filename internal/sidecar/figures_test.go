@@ -98,10 +98,7 @@ func TestCostIsToldForTheMonthsThatTheDaysTouch(t *testing.T) {
 	if err := home.Write("usage.json", []byte(account)); err != nil {
 		t.Fatal(err)
 	}
-	ledger, err := usage.Open(home, &usage.Options{CapMinutes: 60})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ledger := usage.Open(home, &usage.Options{CapMinutes: 60})
 	now := time.Date(2026, 3, 31, 23, 0, 0, 0, time.UTC)
 	for days, want := range map[int][]string{7: {"2026-03 0 60"}, 90: {"2026-03 0 60", "2026-01 2 0"}} {
 		var got []string

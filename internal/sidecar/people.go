@@ -12,9 +12,7 @@ import (
 
 // openPeople opens what is known of the owner's people, and what they said.
 func (s *sidecar) openPeople() (err error) {
-	if s.owners, err = owners.New(s.opts.Home, s.pump, s.opts.Config.Telegram.Owners); err != nil {
-		return err
-	}
+	s.owners = owners.New(s.opts.Home, s.pump, s.opts.Config.Telegram.Owners)
 	s.inbox, err = inbox.New(s.opts.Home)
 	return err
 }
@@ -38,6 +36,9 @@ func (g guests) Remove(ctx context.Context, id int64) error {
 }
 
 func (g guests) sweep(ctx context.Context) error {
+	if err := g.Ready(); err != nil {
+		return err // who is an owner is not known, and so is not who is none
+	}
 	return g.links.SweepPeople(ctx, func(who string) bool {
 		number, _ := strings.CutPrefix(who, chatOf)
 		user, err := strconv.ParseInt(number, 10, 64)

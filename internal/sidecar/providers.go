@@ -24,7 +24,8 @@ type providers struct {
 	endpoint     *endpoint.Provider
 	endpointErr  error
 
-	cloud *browserbase.Provider
+	cloud    *browserbase.Provider
+	cloudErr error // why there is none
 }
 
 func newProviders(o Options, epoch uint64) *providers {
@@ -53,6 +54,9 @@ func (p *providers) get(name string) (browser.Provider, error) {
 			return nil, p.endpointErr
 		}
 		return p.endpoint, nil
+	}
+	if p.cloudErr != nil {
+		return nil, p.cloudErr
 	}
 	if p.cloud == nil {
 		return nil, fault.New(fault.ProviderNotConfigured, "use provider "+string(which), "it is not set up here")

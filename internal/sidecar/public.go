@@ -38,12 +38,11 @@ func listen(key, address string) (net.Listener, error) {
 }
 
 // openLinks opens the links and where they lead.
-func (s *sidecar) openLinks(public string) (err error) {
+func (s *sidecar) openLinks(public string) {
 	s.links = link.New(s.opts.Home, &link.Options{Pump: s.pump})
-	s.address, err = link.NewAddress(s.opts.Home, "http://"+reachable(public), &link.AddressOptions{
+	s.address = link.NewAddress(s.opts.Home, "http://"+reachable(public), &link.AddressOptions{
 		Configured: s.opts.Config.PublicURL, Tunnelled: s.opts.Config.Tunnel != config.TunnelNone, Pump: s.pump,
 	})
-	return err
 }
 
 // openDoor makes the door that people come in by.

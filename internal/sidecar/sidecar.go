@@ -7,7 +7,6 @@ package sidecar
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"net"
 	"sync"
@@ -51,7 +50,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer unlock()
 	// One that was killed left its address, where a stranger may listen by now.
-	if err := o.Home.Remove(AddressFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := o.Home.RemoveAll(AddressFile); err != nil {
 		return err
 	}
 

@@ -21,7 +21,8 @@ const (
 	OwnerTokenFile = "owner.token"
 )
 
-// readTokens reads the tokens, and makes them the first time.
+// readTokens reads the tokens, and makes them the first time. One that cannot be
+// read opens nothing, and is left as it is.
 func readTokens(home *store.Home) (apiserver.FixedTokens, error) {
 	var tokens apiserver.FixedTokens
 	for _, t := range []struct {
@@ -35,6 +36,9 @@ func readTokens(home *store.Home) (apiserver.FixedTokens, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			made := rand.Text() + rand.Text() // 256 bits
 			value, err = secret.New(made), home.Create(t.file, []byte(made+"\n"))
+		}
+		if errors.Is(err, fault.Unreadable) {
+			continue // nobody comes in with it until it is mended; everything else works
 		}
 		if err != nil {
 			return nil, fault.Wrap(fault.Internal, "read "+t.file, err)
@@ -51,10 +55,10 @@ func readToken(home *store.Home, file string) (secret.Text, error) {
 		return secret.Text{}, err
 	}
 	value := strings.TrimSpace(string(raw))
-	if len(value) < 32 {
-		return secret.Text{}, fault.New(fault.InvalidRequest, "read "+file, "it holds no token").
-			WithHint("Delete the file; a new one is made at the next start.")
+	if !secret.IsToken(value) {
+		return secret.Text{}, home.Unreadable(file, errors.New("it holds no token"))
 	}
+	home.Readable(file)
 	return secret.New(value), nil
 }
 
@@ -75,8 +79,7 @@ func checkToken(home *store.Home, file string) error {
 	}
 	path := filepath.Join(home.Path(), file)
 	if !info.Mode().IsRegular() {
-		return fault.New(fault.InvalidRequest, "", "%s is no ordinary file", path).
-			WithHint("Remove it; a new one is made at the next start.")
+		return nil // who reads it is told
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return fault.New(fault.Forbidden, "", "%s is open to other users (mode %04o)", path, mode).

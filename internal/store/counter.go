@@ -8,23 +8,36 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/layout"
 )
+
+const counterFolder = "counters"
 
 // Counter adds one to the counter of that name and returns the new value; the
 // first is 1. No two calls, in whatever process, get the same value, and none
 // gets a smaller one than a call before it.
 func (h *Home) Counter(name string) (uint64, error) {
+	// Locks are never removed: where there is one, something was counted before.
+	counted, err := h.Exists(path.Join(lockFolder, "counter-"+name))
+	if err != nil {
+		return 0, err
+	}
 	unlock, err := h.Lock(context.Background(), "counter-"+name)
 	if err != nil {
 		return 0, err
 	}
 	defer unlock()
-	file := path.Join("counters", name)
+	file := path.Join(counterFolder, name)
 	value, err := h.readCounter(file)
 	if err != nil {
 		return 0, err
+	}
+	if value == 0 && counted {
+		// The file is lost. Nobody counts more than once a second for years on end.
+		value = uint64(time.Now().Unix()) //nolint:gosec // after 1970
 	}
 	value++
 	// On the disk before anybody is told: a kill may skip a value, never repeat one.
@@ -35,21 +48,47 @@ func (h *Home) Counter(name string) (uint64, error) {
 }
 
 func (h *Home) readCounter(file string) (uint64, error) {
-	data, err := h.Read(file)
+	const hint = "Restore it from a backup, or have tapin doctor --fix put a number there that is higher than any before."
+	data, err := h.root.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, err
+		return 0, fault.New(fault.Unreadable, "count "+file, "%s cannot be read: %s", file, inWords(err)).WithHint(hint)
 	}
 	value, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64)
 	if err != nil {
 		// Starting again at 1 would break the one promise a counter makes.
-		return 0, fault.New(fault.Internal, "count "+file, "holds no number").
-			WithHint("Write a number into %s that is higher than any used before.", path.Join(h.path, file))
+		return 0, fault.New(fault.Unreadable, "count "+file, "%s holds no number", file).WithHint(hint)
 	}
 	if value+1 == 0 {
 		return 0, fmt.Errorf("count %s: exhausted", file)
 	}
 	return value, nil
+}
+
+// checkCounters refuses a home with a counter that cannot be read: what was
+// promised under its numbers would be undone by going on.
+func (h *Home) checkCounters(op string) error {
+	names, err := h.List(counterFolder)
+	if err != nil {
+		return openError(op, err)
+	}
+	for _, name := range names {
+		if _, aside := layout.Original(name); aside {
+			continue
+		}
+		if _, err := h.readCounter(path.Join(counterFolder, name)); err != nil {
+			f := fault.Of(err)
+			return fault.New(f.Code, op, "%s", f.Details()).WithHint("%s Nothing was changed.", f.Advice())
+		}
+	}
+	return nil
+}
+
+// MendCounter puts a counter that cannot be read aside. The next number is one
+// that cannot have been given before.
+func (h *Home) MendCounter(name string) error {
+	_, err := h.PutAside(path.Join(counterFolder, name), errors.New("it holds no number"))
+	return err
 }

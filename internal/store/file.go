@@ -10,13 +10,18 @@ import (
 	"slices"
 )
 
-// Read returns the content of a file. A missing one is fs.ErrNotExist.
+// Read returns the content of a file. A missing one is fs.ErrNotExist; one that
+// is there and cannot be read is UNREADABLE, and left as it is from then on.
 func (h *Home) Read(name string) ([]byte, error) {
 	data, err := h.root.ReadFile(name)
-	if err != nil {
+	switch {
+	case err == nil:
+		h.well(name, false)
+		return data, nil
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrClosed):
 		return nil, storageError("read "+name, err)
 	}
-	return data, nil
+	return nil, h.unreadable(name, err, false)
 }
 
 // Write replaces a file as a whole and makes its folders. When it returns nil
@@ -35,16 +40,35 @@ func (h *Home) Create(name string, data []byte) error {
 	return h.put("create "+name, name, data, h.root.Link)
 }
 
-// ReadJSON decodes a file into v.
-func (h *Home) ReadJSON(name string, v any) error {
+// ReadJSON decodes a file into v; see Read for what cannot be read.
+func (h *Home) ReadJSON(name string, v any) error { return h.ReadRecord(name, v, nil) }
+
+// ReadRecord is ReadJSON of a file that must also pass a check, such as that it
+// is of the record whose name it has.
+func (h *Home) ReadRecord(name string, v any, check func() error) error {
 	data, err := h.Read(name)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+	err = decode(data, v)
+	if err == nil && check != nil {
+		err = check()
 	}
+	if err != nil {
+		return h.unreadable(name, err, true)
+	}
+	h.well(name, true)
 	return nil
+}
+
+// Of is a check for ReadRecord: that a record has the id that its file is named for.
+func Of(got *string, want string) func() error {
+	return func() error {
+		if *got != want {
+			return errors.New("it belongs to another record")
+		}
+		return nil
+	}
 }
 
 // WriteJSON is Write of v encoded.
@@ -58,7 +82,7 @@ func (h *Home) WriteJSON(name string, v any) error {
 
 // Remove removes a file or an empty folder. A missing one is fs.ErrNotExist.
 func (h *Home) Remove(name string) error {
-	if err := h.may("remove " + name); err != nil {
+	if err := h.mayChange("remove "+name, name); err != nil {
 		return err
 	}
 	if err := h.root.Remove(name); err != nil {
@@ -72,7 +96,7 @@ func (h *Home) Remove(name string) error {
 
 // RemoveAll removes a file or a folder with all in it. A missing one is fine.
 func (h *Home) RemoveAll(name string) error {
-	if err := h.may("remove " + name); err != nil {
+	if err := h.mayChange("remove "+name, name); err != nil {
 		return err
 	}
 	if err := h.root.RemoveAll(name); err != nil {
@@ -128,10 +152,18 @@ func (h *Home) may(change string) error {
 	return h.guard(change)
 }
 
+// mayChange also keeps what cannot be read as it is.
+func (h *Home) mayChange(op, name string) error {
+	if err := h.spare(op, name); err != nil {
+		return err
+	}
+	return h.may(op)
+}
+
 // put writes a temp file and lets publish give it its name. Only a whole,
 // synced file ever gets a name that readers look at.
 func (h *Home) put(op, name string, data []byte, publish func(temp, name string) error) error {
-	if err := h.may(op); err != nil {
+	if err := h.mayChange(op, name); err != nil {
 		return err
 	}
 	temp, err := h.writeTemp(op, data)

@@ -53,6 +53,11 @@ type Home struct {
 	// write puts bytes into an open file; tests make it fail.
 	write func(change string, f *os.File, data []byte, sync bool) error
 
+	ill    sync.Mutex
+	unread map[string]Damage // by name: there, and left as they are
+	aside  []Damage          // put aside by this process
+	tell   func(d Damage, again bool)
+
 	mu      sync.Mutex
 	scratch string       // our folder for temp files, made by the first write
 	owner   *flock.Flock // held as long as scratch is ours
@@ -114,6 +119,9 @@ func open(path string, opts *Options, migrations []migration) (_ *Home, err erro
 	}
 	// Looked at before anything is touched: a newer home stays as it is.
 	if _, err := h.schema(op, migrations); err != nil {
+		return nil, err
+	}
+	if err := h.checkCounters(op); err != nil {
 		return nil, err
 	}
 	if mode := info.Mode().Perm(); mode != folderMode {

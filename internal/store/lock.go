@@ -163,6 +163,9 @@ func (h *Home) lockFlock(name string) (*flock.Flock, error) {
 		return nil, err
 	}
 	name = path.Join(lockFolder, name)
+	if err := h.NoFolder(name); err != nil { // nobody can hold a lock on one
+		return nil, err
+	}
 	f, err := h.root.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
 		return nil, err

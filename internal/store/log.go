@@ -10,8 +10,11 @@ import (
 	"os"
 	"path"
 	"sync"
+	"syscall"
+	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/layout"
 )
 
 const defaultMaxLine = 1 << 20
@@ -48,6 +51,15 @@ func (h *Home) OpenLog(name string, opts *LogOptions) (*Log, error) {
 		return nil, storageError(op, err)
 	}
 	f, err := h.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, fileMode)
+	if errors.Is(err, syscall.EISDIR) {
+		if kind, _ := layout.Of(name); precious(kind) {
+			return nil, h.unreadable(name, err, false)
+		}
+		if _, err := h.PutAside(name, err); err != nil {
+			return nil, err
+		}
+		f, err = h.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, fileMode)
+	}
 	if err != nil {
 		return nil, storageError(op, err)
 	}
@@ -99,19 +111,25 @@ func (h *Home) ScanLog(name string, fn func(line []byte) error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
+	if errors.Is(err, fs.ErrClosed) {
 		return storageError(op, err)
+	}
+	if err != nil {
+		return h.unreadable(name, err, false)
 	}
 	defer func() { _ = f.Close() }()
 	// Whole lines never change, but a torn tail may be cut off and written
 	// over while we read: what is read ends where the tail begins.
 	end, err := wholeLines(f)
 	if err != nil {
-		return storageError(op, err)
+		return h.unreadable(name, err, false)
 	}
 	damaged, err := scanLines(io.NewSectionReader(f, 0, end), fn)
 	if damaged > 0 {
 		h.log.Warn("left out damaged lines", "log", name, "lines", damaged)
+		if kind, _ := layout.Of(name); precious(kind) {
+			h.note(Damage{File: name, Why: fmt.Sprintf("lines of it, %d in all, are not what tapin wrote and are left out", damaged), open: true})
+		}
 	}
 	return storageErrorOrNil(op, err)
 }
@@ -195,7 +213,31 @@ func (l *Log) cutTornTail() (int64, error) {
 		return end, err
 	}
 	l.home.log.Warn("cut off a line that was never finished", "log", l.name, "bytes", info.Size()-end)
+	if err := l.keepForeign(end); err != nil {
+		return 0, err
+	}
 	return end, l.file.Truncate(end)
+}
+
+// keepForeign keeps a copy of a log whose tail cannot be the beginning of a line
+// of ours: a disk has damaged it, and what it held may be mended from that.
+func (l *Log) keepForeign(end int64) error {
+	var first [1]byte
+	if _, err := l.file.ReadAt(first[:], end); err != nil || first[0] == '{' || first[0] == 0 { // 0: a power cut
+		return nil //nolint:nilerr // cut by somebody else meanwhile
+	}
+	if kind, _ := layout.Of(l.name); !precious(kind) || kind.Name == "" {
+		return nil
+	}
+	aside := l.name + layout.DamagedMark + time.Now().UTC().Format(damagedAt)
+	data, err := l.home.root.ReadFile(l.name)
+	if err == nil {
+		err = l.home.put("put aside "+l.name, aside, data, l.home.root.Rename)
+	}
+	if err == nil {
+		l.home.note(Damage{File: l.name, Aside: aside, Why: "its end is not what tapin wrote"})
+	}
+	return err
 }
 
 // wholeLines is the length of f up to and with its last line break.

@@ -3,12 +3,15 @@ package store
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"tapin/internal/fault"
 )
 
 // seriesSegment is how many entries one file of a series holds. A page of the
@@ -64,7 +67,18 @@ func (h *Home) openSeries(folder string, size uint64) (*Series, error) {
 		return s, nil
 	}
 	s.last, err = s.newestIn(newest)
+	if errors.Is(err, fault.Unreadable) {
+		// What was given in it is not known, so it is taken for full.
+		s.last, err = (newest+1)*s.size, nil
+	}
 	return s, err
+}
+
+// Last is the highest number ever given, as far as is known.
+func (s *Series) Last() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
 }
 
 // newestIn is the number of the last entry in a file, or of the one before its first.
@@ -74,15 +88,18 @@ func (s *Series) newestIn(segment uint64) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if len(lines) == 0 {
+		return segment * s.size, nil // killed before its first line
+	}
 	lines, _, whole := cutLast(lines) // what is not a whole line was never written
-	for whole {
-		var line []byte
-		lines, line, whole = cutLast(lines)
+	if whole {
+		_, line, _ := cutLast(lines)
 		if e, ok := s.entry(line, segment); ok {
 			return e.Seq, nil
 		}
 	}
-	return segment * s.size, nil
+	// It has lost lines, and with them the knowledge which numbers were given.
+	return 0, s.home.Unreadable(s.file(segment), errors.New("its last line is not what tapin wrote"))
 }
 
 // cutLast cuts off the last line.
@@ -165,7 +182,9 @@ func (s *Series) Oldest() (entries []Entry, droppable bool, err error) {
 	segment, last := s.first, s.last
 	s.mu.Unlock()
 	err = s.scan(segment, func(e Entry) { entries = append(entries, e) })
-	return entries, last > (segment+1)*s.size, err
+	// One that cannot be read, or not all of it, stays for somebody to look at.
+	whole := uint64(len(entries)) == s.size
+	return entries, last > (segment+1)*s.size && whole, err
 }
 
 // DropOldest forgets the oldest file. The newest stays: numbers are never
@@ -212,12 +231,16 @@ func (s *Series) turn(name string) error {
 }
 
 func (s *Series) scan(segment uint64, fn func(Entry)) error {
-	return s.home.ScanLog(s.file(segment), func(line []byte) error {
+	err := s.home.ScanLog(s.file(segment), func(line []byte) error {
 		if e, ok := s.entry(line, segment); ok {
 			fn(e)
 		}
 		return nil
 	})
+	if errors.Is(err, fault.Unreadable) {
+		return nil // the home tells of it; what the other files list is listed
+	}
+	return err
 }
 
 // entry is what a line of a file says, if that belongs there.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"syscall"
 
 	"github.com/gofrs/flock"
 )
@@ -81,13 +82,15 @@ func (h *Home) sweepFolder(folder string) error {
 	if info.IsDir() {
 		owner := h.flock(path.Join(folder, ownerFile))
 		ok, err := owner.TryLock()
-		if errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			return nil
-		}
-		if err != nil || !ok {
+		case errors.Is(err, syscall.EISDIR): // no lock of ours, so nobody's
+		case err != nil || !ok:
 			return err
+		default:
+			defer func() { _ = owner.Unlock() }()
 		}
-		defer func() { _ = owner.Unlock() }()
 	}
 	h.log.Info("removed what an ended process left behind", "folder", folder)
 	return h.root.RemoveAll(folder)

@@ -203,7 +203,7 @@ func (r *Room) Recover(ctx context.Context) error {
 	defer r.mu.Unlock()
 	for _, id := range ids {
 		var rec Record
-		switch err := r.archive.Read(id, &rec); {
+		switch err := r.archive.Read(id, &rec, &rec.ID); {
 		case errors.Is(err, fs.ErrNotExist):
 			err = r.archive.Forget(id)
 			if err != nil {
@@ -253,7 +253,7 @@ func (r *Room) Get(id string) (Record, error) {
 	var rec Record
 	err := fs.ErrNotExist
 	if store.ValidID("run", id) {
-		err = r.archive.Read(id, &rec)
+		err = r.archive.Read(id, &rec, &rec.ID)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return Record{}, fault.New(fault.NotFound, "", "there is no run %q", id[:min(len(id), 64)]).WithHint("GET /task-runs lists them.")

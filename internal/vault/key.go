@@ -85,11 +85,16 @@ func (v *Vault) reuseKey(ctx context.Context, home *store.Home, known sourceReco
 		v.identity, err = v.keyFromEnvironment()
 	case FromFile:
 		v.identity, err = keyFromFile(home)
+	case "":
+		return home.Unreadable(sourceFile, errors.New("it names no place"))
 	default:
 		return refused("Install the tapin that wrote it, or a newer one.", "%s names no place this tapin knows", sourceFile)
 	}
 	if err != nil {
 		return err
+	}
+	if v.Recipient() != known.Recipient && known.Source == FromFile {
+		return home.Unreadable(keyFile, errors.New("it has another key than the one used before"))
 	}
 	if v.Recipient() != known.Recipient {
 		return refused("Put the earlier key back. To give up what was sealed, remove "+sourceFile+" from tapin's home.",
@@ -178,7 +183,7 @@ func keyFromFile(home *store.Home) (*age.X25519Identity, error) {
 	file := filepath.Join(home.Path(), keyFile)
 	data, err := home.Read(keyFile)
 	if missing(err) {
-		return nil, refused("Restore it from a backup. To give up what was sealed, remove "+sourceFile+" beside it.", "the key file %s is gone", file)
+		return nil, home.Unreadable(keyFile, errors.New("it is gone"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open vault: %w", err)
@@ -190,7 +195,12 @@ func keyFromFile(home *store.Home) (*age.X25519Identity, error) {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return nil, refused("If nobody else can have read it, run: chmod 600 "+file, "the key file %s is open to other users (mode %04o)", file, mode)
 	}
-	return parseKey(secret.New(string(data)), "the key file "+file)
+	id, err := parseKey(secret.New(string(data)), "the key file "+file)
+	if err != nil {
+		return nil, home.Unreadable(keyFile, errors.New("it holds no key"))
+	}
+	home.Readable(keyFile)
+	return id, nil
 }
 
 // parseKey never says what it was given: parsers like to quote.

@@ -35,8 +35,12 @@ const (
 // Seal encrypts plaintext in the age format, for this vault alone. The name and
 // origin it is sealed for are inside, and Open wants the same ones.
 func (v *Vault) Seal(name, origin string, plaintext []byte) ([]byte, error) {
+	key, err := v.key()
+	if err != nil {
+		return nil, err
+	}
 	var sealed bytes.Buffer
-	if err := encrypt(&sealed, name, origin, plaintext, v.identity.Recipient()); err != nil {
+	if err := encrypt(&sealed, name, origin, plaintext, key.Recipient()); err != nil {
 		return nil, err
 	}
 	return sealed.Bytes(), nil
@@ -86,7 +90,11 @@ func (v *Vault) SealWithPassphrase(pass secret.Text, name, origin string, plaint
 // without armor. Anything else, also what was sealed with another key or for
 // another name, is INTEGRITY_MISMATCH.
 func (v *Vault) Open(name, origin string, sealed []byte) ([]byte, error) {
-	return decrypt(name, origin, sealed, v.identity,
+	key, err := v.key()
+	if err != nil {
+		return nil, err
+	}
+	return decrypt(name, origin, sealed, key,
 		"it was sealed with another key", "Use the key that sealed it, or log in once more.")
 }
 

@@ -37,9 +37,14 @@ type Options struct {
 // is safe for concurrent use.
 type Vault struct {
 	*Credentials
-	source   Source
-	identity *age.X25519Identity
-	stretch  sync.Mutex // one passphrase at a time: each takes memory to stretch
+	source  Source
+	stretch sync.Mutex // one passphrase at a time: each takes memory to stretch
+
+	mu       sync.Mutex
+	identity *age.X25519Identity // nil while it cannot be read
+	find     func() error        // looks for it again
+	failed   error               // why the last look found none
+	again    time.Time           // when the next one may be
 }
 
 // settled are the options with every default in its place.
@@ -81,11 +86,61 @@ func Open(ctx context.Context, home *store.Home, opts *Options) (*Vault, error) 
 	return v, nil
 }
 
-// Source says which place the key came from.
-func (v *Vault) Source() Source { return v.source }
+// OpenLater is Open that also gives a vault when the file with the key, or the
+// one that says where the key is, cannot be read: what is sealed stays closed,
+// and nothing is sealed, until it can. Nobody makes a second key meanwhile.
+func OpenLater(ctx context.Context, home *store.Home, opts *Options) (*Vault, error) {
+	v, err := Open(ctx, home, opts)
+	if !errors.Is(err, fault.Unreadable) {
+		return v, err
+	}
+	o := opts.settled()
+	v = &Vault{Credentials: newCredentials(home, o), failed: err, again: time.Now().Add(lookAgain)}
+	v.find = func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), lookAgain)
+		defer cancel()
+		found, err := Open(ctx, home, opts)
+		if err == nil {
+			v.identity, v.source = found.identity, found.source
+		}
+		return err
+	}
+	return v, nil
+}
 
-// Recipient is the public half of the key, in age's form. It is no secret.
-func (v *Vault) Recipient() string { return v.identity.Recipient().String() }
+// lookAgain is how often a key that could not be read is looked for.
+const lookAgain = 2 * time.Second
+
+// key is the key, or why there is none now.
+func (v *Vault) key() (*age.X25519Identity, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.identity == nil && !time.Now().Before(v.again) {
+		v.failed = v.find()
+		v.again = time.Now().Add(lookAgain)
+	}
+	if v.identity == nil {
+		return nil, v.failed
+	}
+	return v.identity, nil
+}
+
+// Source says which place the key came from.
+func (v *Vault) Source() Source {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.source
+}
+
+// Recipient is the public half of the key, in age's form. It is no secret. There
+// is none while the key cannot be read.
+func (v *Vault) Recipient() string {
+	key, err := v.key()
+	if err != nil {
+		return ""
+	}
+	return key.Recipient().String()
+}
 
 // refused is how every failure to get at the key looks.
 func refused(hint, format string, args ...any) error {

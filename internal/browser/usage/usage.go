@@ -5,7 +5,6 @@ package usage
 
 import (
 	"errors"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"slices"
@@ -76,27 +75,41 @@ type Options struct {
 // Ledger is the account of one home. A nil ledger keeps none. It is safe for
 // concurrent use.
 type Ledger struct {
-	home *store.Home
 	opts Options
 	log  *slog.Logger
 
-	mu  sync.Mutex
-	acc account
+	mu   sync.Mutex
+	acc  account
+	kept *store.Truth[account]
 }
 
-// Open reads the account of a home.
-func Open(home *store.Home, opts *Options) (*Ledger, error) {
-	l := &Ledger{home: home, log: slog.New(slog.DiscardHandler)}
+// Open reads the account of a home. While it cannot be read no browser is asked
+// for: nobody knows what runs already, nor what is left of a cap.
+func Open(home *store.Home, opts *Options) *Ledger {
+	l := &Ledger{log: slog.New(slog.DiscardHandler)}
 	if opts != nil {
 		l.opts = *opts
 	}
 	if l.opts.Logger != nil {
 		l.log = l.opts.Logger
 	}
-	if err := home.ReadJSON(file, &l.acc); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	l.kept = store.OpenTruth(home, file, &l.acc, func(acc *account) error {
+		if acc.Open == nil { // one that was ever written has some, or had
+			return errors.New("it is not what tapin wrote")
+		}
+		return nil
+	})
+	return l
+}
+
+// Ready is nil if the account can be read, and else says why not.
+func (l *Ledger) Ready() error {
+	if l == nil {
+		return nil
 	}
-	return l, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.kept.Ready()
 }
 
 // Ask notes a browser before it is asked for, and tells how long it may run: a
@@ -108,6 +121,9 @@ func (l *Ledger) Ask(id, provider string, wanted time.Duration) (time.Duration, 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.kept.Ready(); err != nil {
+		return 0, err
+	}
 	now := time.Now().UTC()
 	if l.opts.CapMinutes > 0 {
 		left := time.Duration(l.opts.CapMinutes)*time.Minute - l.spent(now)
@@ -257,7 +273,7 @@ func (l *Ledger) copy() account {
 }
 
 func (l *Ledger) write(next account) error {
-	if err := l.home.WriteJSON(file, next); err != nil {
+	if err := l.kept.Write(next); err != nil {
 		return err
 	}
 	l.acc = next

@@ -26,10 +26,7 @@ func home(t *testing.T) *store.Home {
 
 func open(t testing.TB, h *store.Home, minutes int) *usage.Ledger {
 	t.Helper()
-	l, err := usage.Open(h, &usage.Options{CapMinutes: minutes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := usage.Open(h, &usage.Options{CapMinutes: minutes})
 	return l
 }
 

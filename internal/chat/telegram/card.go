@@ -12,6 +12,7 @@ import (
 
 	"tapin/internal/chat"
 	"tapin/internal/fault"
+	"tapin/internal/store"
 )
 
 const (
@@ -125,11 +126,11 @@ func (r *Room) readCards() error {
 		if !ok {
 			continue
 		}
-		c := &card{}
-		if err := r.home.ReadJSON(cardFile(id), c); err != nil || c.ID != id || c.Handoff == nil && c.Approval == nil {
-			r.log.Error("a message that is out cannot be read and is left alone", "id", id, "error", err)
+		found, ok := store.Derived(r.home, cardFile(id), func(c *card) error { return c.check(id) })
+		if !ok {
 			continue
 		}
+		c := &found
 		maps.DeleteFunc(c.Chats, func(_ int64, s *shown) bool { return s == nil })
 		if !c.EndedAt.IsZero() && now.Sub(c.EndedAt) > keepCards {
 			if err := r.home.Remove(cardFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -143,6 +144,21 @@ func (r *Room) readCards() error {
 			}
 		}
 		r.cards[id] = c
+	}
+	return nil
+}
+
+// check refuses a card that is not that of this id, and gives it what its
+// readers count on.
+func (c *card) check(id string) error {
+	if c.ID != id || c.Handoff == nil && c.Approval == nil {
+		return errors.New("it belongs to another message")
+	}
+	if slices.Contains(slices.Collect(maps.Values(c.Chats)), nil) || slices.Contains(c.Nudges, nil) {
+		return errors.New("it is not what tapin wrote")
+	}
+	if c.Chats == nil {
+		c.Chats = map[int64]*shown{}
 	}
 	return nil
 }

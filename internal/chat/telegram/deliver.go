@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tapin/internal/chat"
+	"tapin/internal/fault"
 )
 
 const (
@@ -134,8 +135,8 @@ func (r *Room) breathe(ctx context.Context, in int64) error {
 func (r *Room) sendNote(ctx context.Context, id string) error {
 	var n note
 	if err := r.home.ReadJSON(noteFile(id), &n); err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			r.log.Error("an answer cannot be read and is dropped", "error", err)
+		if errors.Is(err, fault.Unreadable) {
+			return nil // it stays, and keeps no other from being said
 		}
 		return r.dropNote(id)
 	}

@@ -12,6 +12,7 @@ import (
 	"tapin/internal/api"
 	"tapin/internal/chat"
 	"tapin/internal/event"
+	"tapin/internal/store"
 )
 
 // cursorStride is how many events that concern nobody may be read again.
@@ -30,15 +31,16 @@ func (r *Room) Follow(ctx context.Context, c *api.Client, ending func() bool) er
 	}
 	r.attach(c)
 	defer func() { r.detach(ending()) }()
-	at := cursor{Seq: api.Newest}
-	switch err := r.home.ReadJSON(cursorFile, &at); {
-	case errors.Is(err, fs.ErrNotExist): // the first time: what is over is of no interest
+	known, err := r.home.Exists(cursorFile)
+	if err != nil {
+		return err
+	}
+	at, _ := store.Derived[cursor](r.home, cursorFile, nil) // one that is damaged: from the oldest event on
+	if !known {                                             // the first time: what is over is of no interest
+		at.Seq = api.Newest
 		var looking sync.WaitGroup
 		defer looking.Wait()
 		looking.Go(func() { r.lookAround(ctx, c) })
-	case err != nil:
-		r.log.Warn("the cursor cannot be read; going on from the oldest event", "error", err)
-		at.Seq = 0
 	}
 	saved := at.Seq
 	for e, err := range c.EventsFrom(ctx, &at.Seq) {

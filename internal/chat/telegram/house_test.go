@@ -171,8 +171,7 @@ func (h *house) startSidecar() {
 		Home: h.home, Pump: pump, Schedule: schedule, Journal: journal, Stage: h.page, Evidence: noRuns{}, Sealer: plainSealer{},
 	}, &handoff.Options{Timeout: 30 * time.Minute, RemindAt: []time.Duration{10 * time.Minute}})
 	h.must(err)
-	h.owners, err = owners.New(h.home, pump, h.fixed)
-	h.must(err)
+	h.owners = owners.New(h.home, pump, h.fixed)
 	h.inbox, err = inbox.New(h.home)
 	h.must(err)
 	deps := apiserver.Deps{

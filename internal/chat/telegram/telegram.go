@@ -8,8 +8,6 @@ package telegram
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
 	"sync"
 	"time"
@@ -81,9 +79,7 @@ func New(home *store.Home, token secret.Text, opts *Options) (*Room, error) {
 		return nil, fault.New(fault.InvalidRequest, "start Telegram", "the bot's token is not one").
 			WithHint("Set TELEGRAM_BOT_TOKEN to what BotFather gave you.")
 	}
-	if err := home.ReadJSON(progressFile, &r.progress); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Wrap(fault.Internal, "read how far Telegram was read", err)
-	}
+	r.progress, _ = store.Derived[progress](home, progressFile, nil) // else from the oldest that is not confirmed
 	return r, r.readCards()
 }
 
