@@ -53,7 +53,7 @@ func (l *Letterbox) Leave(e Event) error {
 }
 
 // Collect delivers what has been left and then removes it. A letter that is no
-// event stays where it is and keeps no other from being told.
+// event is put aside: it can never be told, and the same one may be left again.
 func (l *Letterbox) Collect(ctx context.Context, pump *Pump) error {
 	names, err := l.home.List(letterFolder)
 	if err != nil {
@@ -66,10 +66,15 @@ func (l *Letterbox) Collect(ctx context.Context, pump *Pump) error {
 		}
 		name = path.Join(letterFolder, name)
 		var e Event
-		err := l.home.ReadRecord(name, &e, e.check)
+		err := l.home.ReadRecord(name, &e, func() error { return e.check() })
 		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fault.Unreadable):
-			continue // it stays, and the home tells of it
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case errors.Is(err, fault.Unreadable):
+			if _, err := l.home.PutAside(name, err); err != nil {
+				errs = append(errs, err)
+			}
+			continue
 		case err != nil:
 			errs = append(errs, err)
 			continue

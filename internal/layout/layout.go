@@ -102,7 +102,7 @@ var kinds = []Kind{
 	{"chat cursor", "telegram/cursor.json", Derived, "How far the chat has followed the feed."},
 	{"wake", "wakes/open/*.json", Truth, "An agent that is still to be woken."},
 	{"wake cursor", "wakes/cursor.json", Derived, "How far wakes have followed the feed."},
-	{"letter", "letters/*.json", Truth, "What the daemon has to tell the feed, until it is told."},
+	{"letter", "letters/*.json", Truth, "What the daemon has to tell the feed, until it is told. One that is none is put aside."},
 	{"feed", "events/*.jsonl", Truth, "The news that GET /events tells, in their order."},
 	{"journal", "journal/journal-*.jsonl", Log, "Who did what, a line each, a file a day."},
 	{"usage", "usage.json", Truth, "What billed browsers came to, for the limit of a month."},

@@ -29,6 +29,7 @@ import (
 	"tapin/internal/page"
 	"tapin/internal/reach"
 	"tapin/internal/session"
+	"tapin/internal/store"
 	"tapin/internal/taskrun"
 	"tapin/internal/trouble"
 	"tapin/internal/vault"
@@ -38,6 +39,7 @@ import (
 type sidecar struct {
 	opts       Options
 	board      *trouble.Board // what does not work although we serve
+	damages    chan store.Damage
 	server     *apiserver.Server
 	mcp        *mcpserver.Door
 	door       *liveview.Door
@@ -82,6 +84,7 @@ func (s *sidecar) close() error {
 // is left open.
 func assemble(ctx context.Context, o Options, control, public string) (*sidecar, error) {
 	s := &sidecar{opts: o, board: &trouble.Board{}, schedule: event.NewSchedule(), prober: reach.New(nil), near: &near{}}
+	s.watchFiles()
 	if err := s.build(ctx, control, public); err != nil {
 		return nil, errors.Join(err, s.close())
 	}

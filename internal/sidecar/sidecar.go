@@ -78,6 +78,7 @@ func (s *sidecar) run(ctx context.Context, listener, public net.Listener) error 
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	tasks.Go(func() { s.schedule.Run(background) })
 	tasks.Go(func() { s.pump.Run(background) })
+	tasks.Go(func() { s.tellDamages(background) })
 	letters := event.NewLetterbox(s.opts.Home, s.opts.Logger)
 	tasks.Go(func() { letters.Run(background, s.pump) })
 	tasks.Go(func() { s.handoffs.Run(background) })

@@ -92,14 +92,15 @@ func (s *Series) newestIn(segment uint64) (uint64, error) {
 		return segment * s.size, nil // killed before its first line
 	}
 	lines, _, whole := cutLast(lines) // what is not a whole line was never written
-	if whole {
-		_, line, _ := cutLast(lines)
+	for whole {
+		var line []byte
+		lines, line, whole = cutLast(lines)
 		if e, ok := s.entry(line, segment); ok {
 			return e.Seq, nil
 		}
 	}
 	// It has lost lines, and with them the knowledge which numbers were given.
-	return 0, s.home.Unreadable(s.file(segment), errors.New("its last line is not what tapin wrote"))
+	return 0, s.home.Unreadable(s.file(segment), errors.New("no line of it is what tapin wrote"))
 }
 
 // cutLast cuts off the last line.

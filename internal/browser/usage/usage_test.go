@@ -2,7 +2,6 @@ package usage_test
 
 import (
 	"errors"
-	"io/fs"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,8 +76,10 @@ func TestNoOrderOfEventsExceedsACap(t *testing.T) {
 	t.Parallel()
 	h := home(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		if err := h.Remove("usage.json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			rt.Fatal(err)
+		for _, file := range []string{"usage.json", "usage.json.before"} {
+			if err := h.RemoveAll(file); err != nil {
+				rt.Fatal(err)
+			}
 		}
 		most := rapid.IntRange(1, 120).Draw(rt, "cap")
 		l := open(t, h, most)

@@ -154,7 +154,7 @@ func (c *card) check(id string) error {
 	if c.ID != id || c.Handoff == nil && c.Approval == nil {
 		return errors.New("it belongs to another message")
 	}
-	if slices.Contains(slices.Collect(maps.Values(c.Chats)), nil) || slices.Contains(c.Nudges, nil) {
+	if slices.Contains(slices.Collect(maps.Values(c.Chats)), nil) {
 		return errors.New("it is not what tapin wrote")
 	}
 	if c.Chats == nil {

@@ -168,7 +168,7 @@ func (r *Room) take(ctx context.Context, c *api.Client, e event.Event) (mattered
 	case "session.expiring":
 		r.takeExpiring(e)
 		return true, nil
-	case event.DaemonGaveUp, event.WakeFailed, event.WakeMissed:
+	case event.DaemonGaveUp, event.WakeFailed, event.WakeMissed, event.FileUnread:
 		var t event.Trouble
 		if json.Unmarshal(e.Data, &t) == nil && t.Details != "" {
 			r.tellAll(e, note{Text: chat.Clean(t.Details + " " + t.Hint)})
