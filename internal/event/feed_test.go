@@ -18,9 +18,13 @@ import (
 
 	"tapin/internal/fault"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	testwait.Draws("30")
+	goleak.VerifyTestMain(m)
+}
 
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -9,7 +9,14 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"tapin/internal/testwait"
 )
+
+func TestMain(m *testing.M) {
+	testwait.Draws("30") // the race detector takes half a second for each meeting
+	m.Run()
+}
 
 // TestHoweverEndsMeetThereIsOne lets ends of every kind come at drawn moments,
 // with a browser that takes drawn times, and finds exactly one outcome.

@@ -20,6 +20,7 @@ import (
 	"tapin/internal/link"
 	"tapin/internal/liveview"
 	"tapin/internal/secret"
+	"tapin/internal/testwait"
 )
 
 func TestWhoIsNotLetIn(t *testing.T) {
@@ -305,7 +306,7 @@ func TestSocketsOfOtherPagesAreRefused(t *testing.T) {
 	}
 }
 
-func TestTenThousandGuessesLeadNowhere(t *testing.T) {
+func TestThousandsOfGuessesLeadNowhere(t *testing.T) {
 	t.Parallel()
 	h := closed(t, &liveview.Options{Names: []string{"tapin.example.com"}})
 	l, token := h.mint(link.Drive)
@@ -318,7 +319,7 @@ func TestTenThousandGuessesLeadNowhere(t *testing.T) {
 		return h.ask(r, "127.0.0.1:3850").Code
 	}
 	answered := 0
-	for i := range 10_000 {
+	for i := range testwait.Rounds(2_000, 10_000) {
 		// From many addresses, as whoever really tries would.
 		switch code := try(fmt.Sprintf("198.51.%d.%d", i/1000, i%250), fmt.Sprintf("guess-%d", i)); code {
 		case 410:
@@ -329,7 +330,7 @@ func TestTenThousandGuessesLeadNowhere(t *testing.T) {
 		}
 	}
 	if answered > 20 { // ten a minute for a link
-		t.Errorf("%d of 10,000 guesses were answered", answered)
+		t.Errorf("%d guesses were answered", answered)
 	}
 	if code := try("203.0.113.9", token.Reveal()); code != 200 {
 		t.Errorf("the right token afterwards: %d", code)

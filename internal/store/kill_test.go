@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tapin/internal/testwait"
 )
 
 // writerHome, when set, makes the test binary a writer that is to be killed.
@@ -28,6 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(1)
 	}
+	testwait.Draws("30")
 	os.Exit(m.Run())
 }
 

@@ -19,6 +19,7 @@ import (
 	"tapin/internal/event"
 	"tapin/internal/fault"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 )
 
 var errKilled = errors.New("killed")
@@ -106,6 +107,11 @@ func TestARunFromItsStartToItsEnd(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+func TestMain(m *testing.M) {
+	testwait.Draws("30")
+	m.Run()
+}
 
 func TestEvidenceCountsOnceHoweverOftenItComes(t *testing.T) {
 	t.Parallel()

@@ -1,11 +1,13 @@
 // Package testwait is the patience of the tests. It owns the one limit that all
-// waits of all tests have, and the ways to wait for what no event announces. It
-// must never be imported by anything but tests, nor be used to say how long a
-// thing may take: who waits fails only if what is waited for does not come.
+// waits of all tests have, the ways to wait for what no event announces, and how
+// much of a test is left to those who have an hour. It must never be imported by
+// anything but tests, nor be used to say how long a thing may take: who waits
+// fails only if what is waited for does not come.
 package testwait
 
 import (
 	"context"
+	"flag"
 	"os"
 	"testing"
 	"time"
@@ -67,4 +69,22 @@ func Comes(is func() bool) bool {
 		}
 	}
 	return true
+}
+
+// Long reports whether there is time for everything: make test-long has it.
+func Long() bool { return os.Getenv("TAPIN_TEST_LONG") != "" }
+
+// Rounds is how often a test does what shows the more the oftener it is done.
+func Rounds(usually, long int) int {
+	if Long() {
+		return long
+	}
+	return usually
+}
+
+// Draws is Rounds for the properties of a package; its TestMain says it.
+func Draws(usually string) {
+	if f := flag.Lookup("rapid.checks"); f != nil && !Long() {
+		_ = f.Value.Set(usually)
+	}
 }

@@ -31,6 +31,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childHome) == "" {
+		testwait.Draws("20")
 		os.Exit(m.Run())
 	}
 	told, err := useKeychain(context.Background())

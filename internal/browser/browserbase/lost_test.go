@@ -35,7 +35,7 @@ func TestALostAnswerNeverMakesASecondSession(t *testing.T) {
 	}
 	ctx := browsertest.Context(t)
 	rounds := 0
-	for rounds < 50 {
+	for rounds < testwait.Rounds(1, 50) { // each of the faults, at least once
 		for name, f := range faults {
 			f.On, f.Exact = makeSession, true
 			s.Inject(f)

@@ -34,13 +34,16 @@ func Main(m *testing.M, opts *holder.Options) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	testwait.Draws("30")
+	code := m.Run()
+	demolish()
+	os.Exit(code)
 }
 
 // Long leaves a test that takes its time to make test-long.
 func Long(t *testing.T) {
 	t.Helper()
-	if os.Getenv("TAPIN_TEST_LONG") == "" {
+	if !testwait.Long() {
 		t.Skip("one of the long tests: make test-long")
 	}
 }
