@@ -38,6 +38,9 @@ type Env struct {
 	// OnDisk hears of every step of every write to the home; nil but in tests,
 	// which end the process in it.
 	OnDisk func(change string, step store.Step)
+	// OnRead is asked before a file of the home is read; nil but in tests, which
+	// have files with it that the disk does not give.
+	OnRead func(name string) error
 }
 
 // Main runs one command and returns the exit code of the process.

@@ -41,7 +41,7 @@ func (a *app) openHome() (*store.Home, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Open(path, &store.Options{Logger: a.logger(), Step: a.env.OnDisk})
+	return store.Open(path, &store.Options{Logger: a.logger(), Step: a.env.OnDisk, Broken: a.env.OnRead})
 }
 
 // existingHome opens the home; nil if there is none. A question must not make one.
@@ -53,7 +53,7 @@ func (a *app) existingHome() (*store.Home, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return store.Open(path, &store.Options{Logger: a.logger(), Step: a.env.OnDisk})
+	return store.Open(path, &store.Options{Logger: a.logger(), Step: a.env.OnDisk, Broken: a.env.OnRead})
 }
 
 // runningHome opens the home to see what runs under it; nil if there is none.

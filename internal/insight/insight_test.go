@@ -249,7 +249,7 @@ func TestWhatRunsIsCountedOnceWhenItEnds(t *testing.T) {
 		for _, damage := range []func() error{
 			func() error { return p.home.Write(file, []byte("{")) },
 			func() error { return p.home.Write(file, []byte(`{"version":99,"days":{}}`)) },
-			func() error { return p.home.Remove(file) },
+			func() error { return p.home.RemoveAll(file) }, // it is put aside already
 		} {
 			if err := damage(); err != nil {
 				t.Fatal(err)

@@ -49,7 +49,7 @@ func (h *Home) Counter(name string) (uint64, error) {
 
 func (h *Home) readCounter(file string) (uint64, error) {
 	const hint = "Restore it from a backup, or have tapin doctor --fix put a number there that is higher than any before."
-	data, err := h.root.ReadFile(file)
+	data, err := h.readFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

@@ -13,7 +13,7 @@ import (
 // Read returns the content of a file. A missing one is fs.ErrNotExist; one that
 // is there and cannot be read is UNREADABLE, and left as it is from then on.
 func (h *Home) Read(name string) ([]byte, error) {
-	data, err := h.root.ReadFile(name)
+	data, err := h.readFile(name)
 	switch {
 	case err == nil:
 		h.well(name, false)
@@ -38,6 +38,20 @@ func (h *Home) Create(name string, data []byte) error {
 	}
 	// A link, unlike a rename, refuses to replace.
 	return h.put("create "+name, name, data, h.root.Link)
+}
+
+func (h *Home) readFile(name string) ([]byte, error) {
+	if err := h.broken(name); err != nil {
+		return nil, err
+	}
+	return h.root.ReadFile(name)
+}
+
+func (h *Home) broken(name string) error {
+	if h.bad == nil {
+		return nil
+	}
+	return h.bad(name)
 }
 
 // ReadJSON decodes a file into v; see Read for what cannot be read.

@@ -34,6 +34,9 @@ type Options struct {
 	// Guard is asked before every change of a file, and its error is the
 	// change's. Tests let a disk die with it, at every write in turn.
 	Guard func(change string) error
+	// Broken is asked before a file is read, and its error is the disk's. Tests
+	// have files with it that cannot be read.
+	Broken func(name string) error
 	// Step hears of every step of every change once it is made. Tests end the
 	// process in it, and so at each instant that the files can be left at.
 	Step func(change string, step Step)
@@ -49,6 +52,7 @@ type Home struct {
 	locks waiters
 	guard func(change string) error
 	step  func(change string, step Step)
+	bad   func(name string) error
 
 	// write puts bytes into an open file; tests make it fail.
 	write func(change string, f *os.File, data []byte, sync bool) error
@@ -102,7 +106,7 @@ func open(path string, opts *Options, migrations []migration) (_ *Home, err erro
 	if err != nil {
 		return nil, openError(op, err)
 	}
-	h := &Home{path: path, root: root, log: logger, guard: opts.Guard, step: opts.Step}
+	h := &Home{path: path, root: root, log: logger, guard: opts.Guard, step: opts.Step, bad: opts.Broken}
 	h.write = h.writeFile
 	defer func() {
 		if err != nil {
@@ -191,7 +195,7 @@ func (h *Home) checkOwner(op string, info fs.FileInfo) error {
 
 // schema reads the version of the home; 0 is a home without one yet.
 func (h *Home) schema(op string, migrations []migration) (int, error) {
-	data, err := h.root.ReadFile(schemaFile)
+	data, err := h.readFile(schemaFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

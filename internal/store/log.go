@@ -40,6 +40,9 @@ type Log struct {
 // of its last line is cut off; it had not been acknowledged.
 func (h *Home) OpenLog(name string, opts *LogOptions) (*Log, error) {
 	op := "open log " + name
+	if err := h.broken(name); err != nil {
+		return nil, h.unreadable(name, err, false)
+	}
 	l := &Log{home: h, name: name}
 	if opts != nil {
 		l.opts = *opts
@@ -107,6 +110,9 @@ func (l *Log) Scan(fn func(line []byte) error) error {
 // logged.
 func (h *Home) ScanLog(name string, fn func(line []byte) error) error {
 	op := "scan " + name
+	if err := h.broken(name); err != nil {
+		return h.unreadable(name, err, false)
+	}
 	f, err := h.root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -15,7 +15,7 @@ import (
 // is put aside and told of; then, as when there is none, ok is false and the
 // value is zero.
 func Derived[T any](h *Home, name string, use func(*T) error) (value T, ok bool) {
-	data, err := h.root.ReadFile(name)
+	data, err := h.readFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return value, false
 	}
