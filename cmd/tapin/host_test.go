@@ -57,7 +57,7 @@ func newHome(t *testing.T, site *httptest.Server) *desk {
 		_ = os.RemoveAll(home)
 	})
 	return &desk{t: t, home: home, site: site, env: append(os.Environ(),
-		"TAPIN_HOME="+home, "HOME="+home, "TAPIN_LISTEN_CONTROL=127.0.0.1:0", "TAPIN_LISTEN_PUBLIC=127.0.0.1:0",
+		"TAPIN_POOL_FOLLOW="+testwait.Spare(), "TAPIN_HOME="+home, "HOME="+home, "TAPIN_LISTEN_CONTROL=127.0.0.1:0", "TAPIN_LISTEN_PUBLIC=127.0.0.1:0",
 		"TAPIN_EGRESS_ALLOW="+site.Listener.Addr().String(), "TAPIN_UPLOADS="+filepath.Join(home, "up"))}
 }
 

@@ -61,6 +61,9 @@ func runScripts(t *testing.T, folder string) {
 			env.Vars = append(env.Vars,
 				"SITE="+site.URL, "SITE_ADDRESS="+site.Listener.Addr().String(), "HOME="+env.WorkDir, "TAPIN_HOME="+home, "TAPIN_CHROME="+os.Getenv("TAPIN_CHROME"),
 				"TAPIN_LISTEN_CONTROL=127.0.0.1:0", "TAPIN_LISTEN_PUBLIC=127.0.0.1:0")
+			if !strings.HasSuffix(env.WorkDir, "whole_way") { // that is how it is without a setting
+				env.Vars = append(env.Vars, "TAPIN_POOL_FOLLOW="+testwait.Spare())
+			}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tapin/internal/fault"
+	"tapin/internal/testwait"
 )
 
 // described is what the references need of the description that the program
@@ -101,7 +102,7 @@ func TestTheReferencesOfTheProgramThatRunsAreUpToDate(t *testing.T) {
 		endAll(home)
 		_ = os.RemoveAll(home)
 	})
-	env := append(os.Environ(), "TAPIN_HOME="+home, "TAPIN_LISTEN_CONTROL=127.0.0.1:0", "TAPIN_LISTEN_PUBLIC=127.0.0.1:0")
+	env := append(os.Environ(), "TAPIN_POOL_FOLLOW="+testwait.Spare(), "TAPIN_HOME="+home, "TAPIN_LISTEN_CONTROL=127.0.0.1:0", "TAPIN_LISTEN_PUBLIC=127.0.0.1:0")
 	tapin := func(in string, args ...string) []byte {
 		cmd := exec.CommandContext(t.Context(), "tapin", args...)
 		cmd.Env, cmd.Stdin = env, strings.NewReader(in)

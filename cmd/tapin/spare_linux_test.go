@@ -46,6 +46,7 @@ func (w *world) fromStock() (session, spare string) {
 func TestASessionFromThePoolOutlivesASidecarAsAnyOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "pool.warm=1", "browser_tools.enabled=false")
+	w.env = nil // as it is without a setting
 	w.up()
 	session, mine := w.fromStock()
 	w.within("the next spare browser", func() bool { return len(w.spares()) == 2 })
@@ -83,6 +84,7 @@ func TestASessionFromThePoolOutlivesASidecarAsAnyOther(t *testing.T) {
 func TestTheFirstSessionFindsABrowserAndNoSecondOneIsStarted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "browser_tools.enabled=false")
+	w.env = nil // as it is without a setting
 	w.up()
 	session, mine := w.fromStock()
 	before := w.pids("sidecar")

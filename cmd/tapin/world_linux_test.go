@@ -51,7 +51,7 @@ func newWorld(t testing.TB, set ...string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, home: home, site: notice(t), set: set}
+	w := &world{t: t, home: home, site: notice(t), set: set, env: []string{"TAPIN_POOL_FOLLOW=" + testwait.Spare()}}
 	t.Cleanup(func() {
 		endAll(home)
 		for _, file := range []string{home, w.failpoint(), struck(w.failpoint()), w.failpoint() + ".trace"} {

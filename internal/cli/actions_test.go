@@ -152,7 +152,7 @@ func newDesk(t *testing.T) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, _, err := config.Load(config.Inputs{Set: []string{"listen.control=127.0.0.1:0", "egress.allow=" + strings.TrimPrefix(site.URL, "http://")}})
+	cfg, _, err := config.Load(config.Inputs{Set: []string{"pool.follow=" + testwait.Spare(), "listen.control=127.0.0.1:0", "egress.allow=" + strings.TrimPrefix(site.URL, "http://")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,7 +137,8 @@ func TestTheAddressOfASidecarThatIsGoneIsNotTaken(t *testing.T) {
 	sound(t, err)
 	sound(t, os.WriteFile(at, []byte(gone.Addr().String()+"\n"), 0o600))
 	sound(t, gone.Close())
-	written := time.AfterFunc(200*time.Millisecond, func() { _ = os.WriteFile(at, alive, 0o600) })
+	sound(t, os.WriteFile(at+".new", alive, 0o600))
+	written := time.AfterFunc(200*time.Millisecond, func() { _ = os.Rename(at+".new", at) }) // whole, as tapin does
 	defer written.Stop()
 	d.says("No hand-offs", "handoff", "list")
 }

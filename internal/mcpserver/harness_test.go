@@ -21,6 +21,7 @@ import (
 	"tapin/internal/secret"
 	"tapin/internal/sidecar"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 )
 
 func TestMain(m *testing.M) { browsertest.Main(m, nil) }
@@ -63,7 +64,7 @@ func open(t *testing.T, s *httptest.Server, set ...string) *house {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	h := &house{t: t, dir: dir, set: append([]string{
-		"listen.control=127.0.0.1:0", "listen.public=127.0.0.1:0", "egress.allow=" + strings.TrimPrefix(s.URL, "http://"),
+		"listen.control=127.0.0.1:0", "listen.public=127.0.0.1:0", "pool.follow=" + testwait.Spare(), "egress.allow=" + strings.TrimPrefix(s.URL, "http://"),
 	}, set...)}
 	h.begin()
 	t.Cleanup(func() {

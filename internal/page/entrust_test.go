@@ -202,7 +202,7 @@ func TestAPageThatMovesOnTakesNothingWithIt(t *testing.T) {
 func TestWhatIsHiddenIsNotReadBack(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)
-	d := sitAt(ctx, t, map[string]string{
+	w := visitIn(t, browsertest.Alone(t), map[string]string{
 		"/": `<title>Sign in</title><style>input{font:30px monospace;width:500px;display:block}</style>
 			<form action=/echo><input id=u name=u></form><p id=echo></p><input id=second>
 			<button id=draw onclick="u.outerHTML = '<input id=again value=\'' + u.value + '\'>'">draw</button>
@@ -211,7 +211,8 @@ func TestWhatIsHiddenIsNotReadBack(t *testing.T) {
 			<button id=shout onclick="alert('It is ' + u.value)">shout</button>
 			<button id=send onclick="document.forms[0].submit()">send</button>`,
 		"/echo": `<title>Echo</title><p id=out></p><script>out.textContent = decodeURIComponent(location.search)</script>`,
-	})
+	}, page.Look{})
+	d := desk{w, w.front(ctx, t)}
 	unreadable := func(t *testing.T, what string) {
 		t.Helper()
 		shot, err := d.tab.Snapshot(ctx, page.SnapshotOptions{})

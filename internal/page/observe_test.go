@@ -72,10 +72,6 @@ func TestCookiesAreCountedAsTheBrowserWouldSendThem(t *testing.T) {
 	}))
 	t.Cleanup(site.Close)
 	s := newStage(ctx, t, nil)
-	policy := browsertest.Policy(site)
-	if err := s.inst.SetPolicy(ctx, policy); err != nil {
-		t.Fatal(err)
-	}
 	for path, want := range map[string]int{"/deep/in": 4, "/": 2, "/else/where": 3} {
 		if _, err := s.tab.Navigate(ctx, site.URL+"/deep/in", page.WaitLoad); err != nil {
 			t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +16,6 @@ import (
 
 	"tapin/internal/browser"
 	"tapin/internal/browser/browsertest"
-	"tapin/internal/browser/local"
 	"tapin/internal/browser/local/holder"
 	"tapin/internal/fault"
 	"tapin/internal/page"
@@ -37,6 +35,11 @@ type web struct {
 }
 
 func visit(t *testing.T, pages map[string]string, look page.Look) *web {
+	t.Helper()
+	return visitIn(t, browsertest.Room(t), pages, look)
+}
+
+func visitIn(t *testing.T, inst browser.Instance, pages map[string]string, look page.Look) *web {
 	t.Helper()
 	w := &web{agents: map[string]string{}}
 	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -58,32 +61,19 @@ func visit(t *testing.T, pages map[string]string, look page.Look) *web {
 			_, _ = io.WriteString(rw, body)
 		default:
 			rw.Header().Set("Content-Type", "text/html")
-			_, _ = io.WriteString(rw, strings.ReplaceAll(body, "OTHER", "http://localhost:"+w.URL[strings.LastIndexByte(w.URL, ':')+1:]))
+			_, port, _ := strings.Cut(r.Host, ":")
+			_, _ = io.WriteString(rw, strings.ReplaceAll(body, "OTHER", "http://localhost:"+port))
 		}
 	}))
 	t.Cleanup(w.Close)
 	t.Cleanup(w.CloseClientConnections)
-	dir, err := os.MkdirTemp("", "tapin")
+	w.inst = inst
+	var err error
+	w.tabs, err = page.Open(browsertest.Context(t), w.inst, &page.Options{Look: look})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	ctx := browsertest.Context(t)
-	p := local.New(dir, 1, nil)
-	policy := browsertest.Policy(w.Server)
-	policy.Allow = append(policy.Allow, strings.Replace(policy.Allow[0], "127.0.0.1", "localhost", 1))
-	w.inst, err = p.Create(ctx, browser.Spec{ID: "ses_page-1", KeepUntil: testwait.Late(), Policy: policy})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.tabs, err = page.Open(ctx, w.inst, &page.Options{Look: look})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		w.tabs.Close()
-		browsertest.End(t, p, w.inst.Ref())
-	})
+	t.Cleanup(w.tabs.Close)
 	return w
 }
 

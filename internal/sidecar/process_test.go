@@ -18,6 +18,7 @@ import (
 	"tapin/internal/config"
 	"tapin/internal/sidecar"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 	"tapin/internal/vault"
 )
 
@@ -73,7 +74,7 @@ func startProcessWith(t *testing.T, site string, env []string, set ...string) *p
 	}
 	p := &process{
 		running: &running{t: t, dir: dir, log: &safeBuffer{}}, env: env,
-		set: append([]string{"listen.control=127.0.0.1:0", "egress.allow=" + strings.TrimPrefix(site, "http://")}, set...),
+		set: append([]string{"pool.follow=" + testwait.Spare(), "listen.control=127.0.0.1:0", "egress.allow=" + strings.TrimPrefix(site, "http://")}, set...),
 	}
 	p.begin()
 	t.Cleanup(func() {

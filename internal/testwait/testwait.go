@@ -82,6 +82,16 @@ func Rounds(usually, long int) int {
 	return usually
 }
 
+// Spare is the setting of the tests for browsers that wait for whoever comes next:
+// one beside each that a test asks for is half of what it costs. Those that kill
+// and look on have them in the long run, and those about them always.
+func Spare() string {
+	if Long() || os.Getenv("TAPIN_CHAOS") != "" {
+		return "1m"
+	}
+	return "0"
+}
+
 // Draws is Rounds for the properties of a package; its TestMain says it.
 func Draws(usually string) {
 	if f := flag.Lookup("rapid.checks"); f != nil && !Long() {

@@ -21,6 +21,9 @@ var house struct {
 	shared browser.Shared
 }
 
+// here is what listens on this machine.
+var here = egress.Policy{BlockPrivate: true, Allow: []string{"127.0.0.1", "localhost"}}
+
 // Room is a private context of the package's own browser, which gets to what
 // listens on this machine and to nothing else that is private. It ends with the
 // test. The browser ends with Main; a test that ends one or reads its processes
@@ -37,7 +40,7 @@ func Room(t *testing.T) browser.Instance {
 		}
 		house.dir = dir
 		house.shared, err = local.New(dir, 1, nil).Share(ctx, browser.Spec{
-			ID: "ses_house-1", KeepUntil: time.Now().Add(time.Hour), Policy: egress.Policy{BlockPrivate: true, Allow: []string{"127.0.0.1", "localhost"}},
+			ID: "ses_house-1", KeepUntil: time.Now().Add(time.Hour), Policy: here,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -54,6 +57,24 @@ func Room(t *testing.T) browser.Instance {
 			t.Errorf("end the room: %v", err)
 		}
 	})
+	return inst
+}
+
+// Alone is a browser of the test's own, for what the rooms of a house share, as
+// the clipboard.
+func Alone(t *testing.T) browser.Instance {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "tapin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	provider := local.New(dir, 1, nil)
+	inst, err := provider.Create(testwait.Context(t), browser.Spec{ID: "ses_alone-1", KeepUntil: testwait.Late(), Policy: here})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { End(t, provider, inst.Ref()) })
 	return inst
 }
 
