@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -98,6 +99,22 @@ func isNamed(change string) bool {
 		}
 	}
 	return slices.Contains(elsewhere, change)
+}
+
+// arm has the next process die that comes to a failpoint.
+func (w *world) arm(at failpoint) {
+	w.t.Helper()
+	_ = os.Remove(struck(w.failpoint()))
+	raw, err := json.Marshal(at)
+	if err == nil {
+		err = os.WriteFile(w.failpoint()+".new", raw, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(w.failpoint()+".new", w.failpoint())
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // traceWrites has the processes of this world note what they write.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -375,18 +374,8 @@ func (g *game) met(done <-chan struct{}) bool {
 func (g *game) arm() {
 	g.t.Helper()
 	_ = os.Remove(struck(g.failpoint()))
-	if g.at == nil {
-		return
-	}
-	raw, err := json.Marshal(g.at)
-	if err == nil {
-		err = os.WriteFile(g.failpoint()+".new", raw, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(g.failpoint()+".new", g.failpoint())
-	}
-	if err != nil {
-		g.t.Fatal(err)
+	if g.at != nil {
+		g.world.arm(*g.at)
 	}
 }
 
