@@ -10,13 +10,13 @@ import (
 	"mime"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
 
 	"tapin/internal/api"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/session"
 )
 
@@ -47,7 +47,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		trouble := recover()
 		if cut, _ := trouble.(error); trouble != nil && !errors.Is(cut, http.ErrAbortHandler) {
-			s.log.Error("handler panicked", "route", c.route(), "panic", trouble, "stack", string(debug.Stack()))
+			s.log.Error("handler panicked", "route", c.route(), "panic", guard.Describe(trouble))
+			guard.Note("API door", trouble)
 			trouble = http.ErrAbortHandler
 			if c.status == 0 {
 				trouble = nil

@@ -12,6 +12,7 @@ import (
 
 	"tapin/internal/api"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/page"
 	"tapin/internal/session"
 )
@@ -28,8 +29,8 @@ func (s *Server) start(c *call, req *api.StartRequest) (*api.StartAnswer, error)
 	answer, o, looked := &api.StartAnswer{}, startOptions(req), false
 	if req.Wanted() {
 		o.Meanwhile = func(_ context.Context, started *session.Session, recorded func() bool) {
-			var linked sync.WaitGroup
-			linked.Go(func() {
+			var linked guard.Group
+			linked.Run(func() {
 				if recorded() { // nobody hears of a link to what is not there
 					answer.LiveViewURL = s.liveView(c.r.Context(), started.ID())
 				}

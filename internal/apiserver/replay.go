@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 const (
@@ -140,13 +141,15 @@ func detach[R any](ctx context.Context, s *Server, key replayKey, entry *replay,
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), what.within)
 	release := context.AfterFunc(s.working, cancel)
 	s.work.Go(func() {
+		defer guard.Catch("API door")
 		defer cancel()
 		defer release()
 		var result R
 		err := error(fault.New(fault.Internal, "", "the call did not come back"))
 		defer func() {
 			if trouble := recover(); trouble != nil {
-				s.log.Error("a call panicked", "panic", trouble)
+				s.log.Error("a call panicked", "panic", guard.Describe(trouble))
+				guard.Note("API door", trouble)
 			}
 			s.replays.settle(key, entry, result, err, what.settled(err))
 		}()

@@ -12,6 +12,7 @@ import (
 
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/money"
 	"tapin/internal/page"
 	"tapin/internal/site"
@@ -365,6 +366,7 @@ func (r *Room) Decide(ctx context.Context, id string, yes bool, sum *Sum) (rec R
 
 // apply lets something happen to an approval: decided, written, told.
 func (r *Room) apply(ctx context.Context, rec *Record, e Event) (Record, error) {
+	defer guard.Vital("approval record")
 	before := rec.Status
 	changed, news, err := next(*rec, e)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/target"
+
+	"tapin/internal/guard"
 )
 
 // Transport carries whole protocol messages. Read is called by one goroutine,
@@ -98,14 +100,22 @@ func New(t Transport, opts *Options) *Conn {
 	c.nextID.Store(o.FirstID - 1)
 	c.root = newSession(c, "", nil)
 	c.sessions[""] = c.root
-	c.workers.Go(c.read)
+	c.workers.Go(func() {
+		defer guard.Catch("CDP", func() { c.lose(errPanicked) })
+		c.read()
+	})
 	return c
 }
 
 // Dispatch begins to hand events to their handlers. More than the first call
 // has no effect.
 func (c *Conn) Dispatch() {
-	c.dispatching.Do(func() { c.workers.Go(c.dispatch) })
+	c.dispatching.Do(func() {
+		c.workers.Go(func() {
+			defer guard.Catch("CDP", func() { c.lose(errPanicked) })
+			c.dispatch()
+		})
+	})
 }
 
 // Root is the session of the browser itself.
@@ -249,10 +259,25 @@ func (c *Conn) dispatch() {
 		s := c.sessions[m.Session]
 		c.mu.Unlock()
 		if s != nil {
-			s.handle(m)
+			c.hand(s, m)
 		}
 	}
 }
+
+// hand gives an event to its session. What a handler makes of one page's event
+// is that session's loss: the others go on, and the rest of the browser.
+func (c *Conn) hand(s *Session, m *message) {
+	defer guard.Catch("CDP", func() {
+		if m.Session == "" {
+			c.lose(errPanicked)
+			return
+		}
+		c.forget(m.Session)
+	})
+	s.handle(m)
+}
+
+var errPanicked = &Lost{Cause: "an event of the browser could not be handled"}
 
 // follow keeps the table of sessions: a session exists from the moment its
 // event says so, before any handler sees it.

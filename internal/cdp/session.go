@@ -9,6 +9,8 @@ import (
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/target"
+
+	"tapin/internal/guard"
 )
 
 var _ proto.Session = (*Session)(nil)
@@ -201,6 +203,7 @@ func (s *Session) Subscribe(method string) (<-chan jsonv2.Value, func()) {
 	})
 	gone := make(chan struct{})
 	go func() {
+		defer guard.Catch("CDP")
 		select {
 		case <-s.ended:
 		case <-s.conn.done:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"tapin/internal/guard"
 	"tapin/internal/secret"
 )
 
@@ -46,7 +47,10 @@ func Dial(ctx context.Context, endpoint secret.Text, header http.Header) (Transp
 	ws.SetReadLimit(maxMessage)
 	readCtx, cancel := context.WithCancelCause(context.Background())
 	t := &wsTransport{ws: ws, client: client, ctx: readCtx, cancel: cancel, done: make(chan struct{})}
-	go t.watch()
+	go func() {
+		defer guard.Catch("CDP")
+		t.watch()
+	}()
 	return t, nil
 }
 

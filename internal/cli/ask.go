@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/secret"
 )
 
@@ -40,6 +41,7 @@ func (a *app) readLine(ctx context.Context) (string, error) {
 	}
 	heard := make(chan said, 1)
 	go func() {
+		defer guard.Catch("command line")
 		line, err := a.input().ReadString('\n')
 		if errors.Is(err, io.EOF) && line != "" {
 			err = nil
@@ -148,6 +150,7 @@ func readHidden(ctx context.Context, file *os.File) (secret.Text, error) {
 	}
 	heard := make(chan said, 1)
 	go func() {
+		defer guard.Catch("command line")
 		typed, err := term.ReadPassword(tty)
 		heard <- said{secret.New(string(typed)), err}
 	}()

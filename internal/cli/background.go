@@ -16,6 +16,7 @@ import (
 	"tapin/internal/api"
 	"tapin/internal/daemon"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // backgroundWithin is longer than the daemon gives its sidecar, so that the
@@ -125,7 +126,10 @@ func (s *screen) detach(ctx context.Context) (pid int, err error) {
 		return 0, err
 	}
 	heard := make(chan error, 1)
-	go func() { heard <- hear(words) }()
+	go func() {
+		defer guard.Catch("command line")
+		heard <- hear(words)
+	}()
 	ctx, cancel := context.WithTimeout(ctx, backgroundWithin)
 	defer cancel()
 	select {

@@ -41,6 +41,9 @@ type Env struct {
 	// OnRead is asked before a file of the home is read; nil but in tests, which
 	// have files with it that the disk does not give.
 	OnRead func(name string) error
+	// Plant and Planted have what panics panic; nil but in tests. See guard.
+	Plant   func(name string) bool
+	Planted func(room string) <-chan struct{}
 }
 
 // Main runs one command and returns the exit code of the process.

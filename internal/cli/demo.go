@@ -23,6 +23,7 @@ import (
 	"tapin/internal/daemon"
 	"tapin/internal/demo"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/sidecar"
 	"tapin/internal/store"
 	"tapin/internal/vault"
@@ -253,7 +254,11 @@ func (s *demoStage) openShop() error {
 		}
 	})
 	server := &http.Server{Handler: s.shop, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }() // ends with Close
+	// ends with Close
+	go func() {
+		defer guard.Catch("command line")
+		_ = server.Serve(listener)
+	}()
 	s.atEnd(func() { _ = server.Close() })
 	return nil
 }
@@ -285,6 +290,7 @@ func (s *demoStage) startTapin(ctx context.Context) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	states, ended := make(chan daemon.State, 16), make(chan error, 1)
 	go func() {
+		defer guard.Catch("command line")
 		ended <- s.app.runDaemon(running, s.home, s.config, func(st daemon.State) {
 			select {
 			case states <- st:
@@ -307,7 +313,10 @@ func (s *demoStage) startTapin(ctx context.Context) error {
 			if st.Phase != daemon.Ready {
 				continue
 			}
-			go s.screen.follow(running, states)
+			go func() {
+				defer guard.Catch("command line")
+				s.screen.follow(running, states)
+			}()
 			return s.connect(ctx, st.Control)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"tapin/internal/guard"
 )
 
 const (
@@ -24,6 +26,7 @@ func lean() (stop func()) {
 	wait := time.NewTimer(leanAfter)
 	over := make(chan struct{})
 	go func() {
+		defer guard.Catch("command line")
 		for {
 			select {
 			case <-over:

@@ -13,6 +13,7 @@ import (
 
 	"tapin/internal/api"
 	"tapin/internal/event"
+	"tapin/internal/guard"
 )
 
 const (
@@ -82,7 +83,10 @@ func (w *watch) watchLive(ctx context.Context, in, out *os.File) error {
 	}
 	l.board.program = w.app.program
 	w.screen = l
-	go awaitQuit(in, leave)
+	go func() {
+		defer guard.Catch("command line")
+		awaitQuit(in, leave)
+	}()
 	return l.show(ctx, w)
 }
 
@@ -103,7 +107,10 @@ func awaitQuit(in io.Reader, leave func()) {
 func (l *live) show(ctx context.Context, w *watch) error {
 	ended := make(chan error, 1)
 	var others sync.WaitGroup
-	others.Go(func() { ended <- w.run(ctx) })
+	others.Go(func() {
+		defer guard.Catch("command line")
+		ended <- w.run(ctx)
+	})
 	defer others.Wait()
 	tick := time.NewTicker(drawEvery)
 	defer tick.Stop()

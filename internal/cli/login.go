@@ -11,6 +11,7 @@ import (
 
 	"tapin/internal/api"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/site"
 )
 
@@ -152,6 +153,7 @@ func (a *app) awaitLogin(ctx context.Context, client *api.Client, started *api.S
 	}
 	over := make(chan result, 1)
 	go func() {
+		defer guard.Catch("command line")
 		h, err := await(ctx, client, handed.HandoffID, 0)
 		over <- result{h, err}
 	}()

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"tapin/internal/guard"
 )
 
 // paint colours text where somebody looks at it.
@@ -105,6 +107,7 @@ func (a *app) progress(doing string) (done func()) {
 	stop := make(chan struct{})
 	var telling sync.WaitGroup
 	telling.Go(func() {
+		defer guard.Catch("command line")
 		began := time.Now()
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()

@@ -9,6 +9,7 @@ import (
 	"tapin/internal/browser/local"
 	"tapin/internal/config"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/sidecar"
 )
 
@@ -26,6 +27,7 @@ func (s *screen) lookForBrowser() {
 		return
 	}
 	go func() {
+		defer guard.Catch("command line")
 		c, err := local.Find(s.config.Browser.Path)
 		s.found <- foundBrowser{c, err}
 	}()

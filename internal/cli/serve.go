@@ -58,6 +58,7 @@ func (a *app) runSidecar(ctx context.Context) error {
 		Home: home, Config: cfg, Version: buildVersion(), Logger: a.processLogger(a.env.Stderr),
 		Vault:   &vault.Options{Getenv: a.getenv, Keyring: a.env.Keyring},
 		OnReady: func(string) { a.printf("%s\n", readyWord) },
+		Guarded: true, Plant: a.env.Plant, Planted: a.env.Planted,
 	})
 }
 
@@ -69,7 +70,7 @@ func (a *app) holderCommand() *cobra.Command {
 		Args:   arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defer lean()()
-			return holder.Main(cmd.Context(), a.env.Stdin, a.env.Stdout, nil)
+			return holder.Main(cmd.Context(), a.env.Stdin, a.env.Stdout, &holder.Options{Guarded: true, Version: buildVersion()})
 		},
 	}
 }
@@ -128,6 +129,7 @@ func (a *app) runDaemon(ctx context.Context, home *store.Home, cfg *config.Confi
 		Telegram: people,
 		Home:     home, Command: command, Input: input, KeepLogs: cfg.Retention.Logs.Std(),
 		OnResume: cfg.OnResume, Logger: a.processLogger(log), OnState: onState, OnReach: onReach,
+		Version: buildVersion(), Guarded: true, Plant: a.env.Plant, Planted: a.env.Planted,
 		Tunnel: daemon.TunnelOptions{Kind: cfg.Tunnel, Leash: leash, PublicURL: strings.TrimRight(cfg.PublicURL, "/")},
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"tapin/internal/config"
 	"tapin/internal/daemon"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/sidecar"
 	"tapin/internal/store"
 	"tapin/internal/trouble"
@@ -91,6 +92,7 @@ func (s *screen) foreground(ctx context.Context) error {
 	states, reaches := make(chan daemon.State, 16), make(chan daemon.Reach, 1)
 	ended := make(chan error, 1)
 	go func() {
+		defer guard.Catch("command line")
 		ended <- s.app.runDaemon(running, s.home, s.config, func(st daemon.State) {
 			select {
 			case states <- st:

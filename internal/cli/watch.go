@@ -12,6 +12,7 @@ import (
 	"tapin/internal/api"
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/store"
 )
 
@@ -125,6 +126,7 @@ func (w *watch) follow(ctx context.Context, client *api.Client, address string) 
 	following, leave := context.WithCancel(ctx)
 	defer leave()
 	go func() {
+		defer guard.Catch("command line")
 		tick := time.NewTicker(watchPoll)
 		defer tick.Stop()
 		for {
@@ -141,7 +143,10 @@ func (w *watch) follow(ctx context.Context, client *api.Client, address string) 
 	if w.screen != nil {
 		w.nudge = make(chan struct{}, 1)
 		var looking sync.WaitGroup
-		looking.Go(func() { w.screen.keepLooking(following, client, w.nudge) })
+		looking.Go(func() {
+			defer guard.Catch("command line")
+			w.screen.keepLooking(following, client, w.nudge)
+		})
 		defer looking.Wait()
 		defer leave()
 	}

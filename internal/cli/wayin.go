@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"tapin/internal/api"
+	"tapin/internal/guard"
 	"tapin/internal/secret"
 )
 
@@ -97,7 +98,11 @@ func openHere(ctx context.Context, getenv func(string) string, address string) e
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	go func() { _ = cmd.Wait() }() // it ends when its browser has the address
+	// it ends when its browser has the address
+	go func() {
+		defer guard.Catch("command line")
+		_ = cmd.Wait()
+	}()
 	return nil
 }
 
@@ -110,6 +115,7 @@ func (a *app) typedLines() <-chan string {
 	}
 	lines := make(chan string)
 	go func() {
+		defer guard.Catch("command line")
 		for in := bufio.NewScanner(a.env.Stdin); in.Scan(); {
 			lines <- in.Text()
 		}

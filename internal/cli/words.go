@@ -39,6 +39,11 @@ var sentences = map[string]string{
 	"approval.expired":   "nobody answered about the payment in time[ ({approval_id})]",
 
 	event.DaemonGaveUp: "tapin could not be kept running before: {details}",
+	event.CrashLoop:    "{details}",
+	event.RoomFailed:   "{details}",
+	event.RoomGivenUp:  "{details}",
+	event.RoomLeftOut:  "{details}",
+	event.RoomBack:     "{details}",
 	event.WakeFailed:   "{details}",
 	event.WakeMissed:   "{details}",
 }

@@ -15,6 +15,7 @@ import (
 
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/origin"
 	"tapin/internal/secret"
 	"tapin/internal/store"
@@ -117,7 +118,11 @@ func (d *Door) Close(ctx context.Context) error {
 	d.mu.Unlock()
 	d.stop()
 	gone := make(chan struct{})
-	go func() { d.tasks.Wait(); close(gone) }()
+	go func() {
+		defer guard.Catch("console")
+		d.tasks.Wait()
+		close(gone)
+	}()
 	select {
 	case <-gone:
 		return nil

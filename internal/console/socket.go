@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/origin"
 )
 
@@ -98,7 +99,9 @@ func (d *Door) join(s *socket) error {
 	if d.unwatch == nil {
 		ctx, cancel := context.WithCancel(d.ctx)
 		d.unwatch = cancel
-		d.tasks.Go(func() { d.watch(ctx) })
+		d.tasks.Go(func() {
+			guard.Again(ctx, "console", func() { d.watch(ctx) })
+		})
 		return nil
 	}
 	if d.now != nil {
@@ -123,11 +126,20 @@ func (d *Door) part(s *socket) {
 // run serves the socket until one of its sides ends.
 func (s *socket) run(ctx context.Context) {
 	var tasks sync.WaitGroup
-	tasks.Go(func() { s.cancel(s.writeAll(ctx)) })
-	tasks.Go(func() { s.cancel(s.stayAlive(ctx)) })
+	tasks.Go(func() {
+		defer guard.Catch("console", s.fell)
+		s.cancel(s.writeAll(ctx))
+	})
+	tasks.Go(func() {
+		defer guard.Catch("console", s.fell)
+		s.cancel(s.stayAlive(ctx))
+	})
 	reading, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	tasks.Go(func() { s.cancel(s.read(ctx, reading, &tasks)) })
+	tasks.Go(func() {
+		defer guard.Catch("console", s.fell)
+		s.cancel(s.read(ctx, reading, &tasks))
+	})
 	<-ctx.Done()
 	// A phone that sleeps does not answer a goodbye. A read that is cut off closes
 	// the socket, which CloseNow does not once a goodbye was said.
@@ -196,6 +208,7 @@ func (s *socket) read(ctx, reading context.Context, tasks *sync.WaitGroup) error
 		select {
 		case s.deeds <- struct{}{}:
 			tasks.Go(func() {
+				defer guard.Catch("console")
 				defer func() { <-s.deeds }()
 				s.carryOut(ctx, m)
 			})
@@ -300,3 +313,9 @@ func (s *socket) write(ctx context.Context, raw []byte) error {
 	defer cancel()
 	return s.conn.Write(ctx, websocket.MessageText, raw)
 }
+
+// fell ends a socket that one of its goroutines cannot go on with: the page
+// connects again.
+func (s *socket) fell() { s.cancel(errFell) }
+
+var errFell = errors.New("a part of it panicked")

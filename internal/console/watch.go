@@ -38,12 +38,7 @@ func (d *Door) watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		d.mu.Lock()
-		d.now = &now
-		for s := range d.sockets {
-			s.tell(now)
-		}
-		d.mu.Unlock()
+		d.tell(&now)
 		pause := time.NewTimer(lookPause)
 		select {
 		case <-pause.C:
@@ -154,4 +149,14 @@ func (s State) as(device string) State {
 		s.Links[i].ThisDevice = slices.Contains(links, s.Links[i].ID)
 	}
 	return s
+}
+
+// tell shows everybody how things stand.
+func (d *Door) tell(now *State) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.now = now
+	for s := range d.sockets {
+		s.tell(*now)
+	}
 }

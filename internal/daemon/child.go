@@ -16,6 +16,7 @@ import (
 
 	"tapin/internal/api"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // readyWord is what a sidecar says once it serves.
@@ -24,6 +25,7 @@ const readyWord = "READY"
 // child is one sidecar process.
 type child struct {
 	cmd   *exec.Cmd
+	last  *guard.Last   // what it says on its way into the log
 	ready chan struct{} // closed at its word
 	ended chan struct{} // closed when it is gone and reaped
 
@@ -39,7 +41,8 @@ func start(command []string, input []byte, log io.Writer) (*child, error) {
 	if input != nil {
 		cmd.Stdin = bytes.NewReader(input)
 	}
-	cmd.Stderr = lossy{log}
+	last := guard.NewLast(lossy{log})
+	cmd.Stderr = last
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// Its log is read until its end, and no longer: a stray process that
 	// inherited the pipe must not hold up the restart.
@@ -55,13 +58,15 @@ func start(command []string, input []byte, log io.Writer) (*child, error) {
 		_ = words.Close()
 		return nil, fmt.Errorf("start the sidecar: %w", err)
 	}
-	c := &child{cmd: cmd, ready: make(chan struct{}), ended: make(chan struct{})}
+	c := &child{cmd: cmd, last: last, ready: make(chan struct{}), ended: make(chan struct{})}
 	heard := make(chan struct{})
 	go func() {
+		defer guard.Catch("daemon")
 		defer close(heard)
 		c.listen(words)
 	}()
 	go func() {
+		defer guard.Catch("daemon")
 		err := cmd.Wait()
 		// Its last words are in the pipe already; a stray writer is not waited for.
 		_ = words.SetReadDeadline(time.Now().Add(cmd.WaitDelay))

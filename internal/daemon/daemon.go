@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -20,8 +19,10 @@ import (
 	"tapin/internal/config"
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/secret"
 	"tapin/internal/store"
+	"tapin/internal/trouble"
 )
 
 // Options are what a daemon runs with. Home and Command are required.
@@ -33,7 +34,12 @@ type Options struct {
 	OnResume config.OnResume // how a stopped agent is woken when its hand-off is over
 	Telegram *Telegram       // nil: there is no chat
 	Logger   *slog.Logger    // nil discards
-	Tunnel   TunnelOptions   // how phones get to this machine
+	Version  string          // of tapin: what another one left out means nothing
+	Guarded  bool            // this process is the daemon: what panics in it is reported, and falls alone where it can
+	// Plant and Planted are for tests: see guard.
+	Plant   func(name string) bool
+	Planted func(room string) <-chan struct{}
+	Tunnel  TunnelOptions // how phones get to this machine
 	// OnState is told of every change, one at a time; nil means nobody is.
 	OnState func(State)
 	// OnReach is told of every change in how phones get here, one at a time; nil
@@ -74,8 +80,9 @@ type State struct {
 // Run keeps a sidecar running until ctx ends, and then ends it. It returns nil
 // on an orderly end, and fault.Busy if another daemon has the home. A sidecar
 // that says why it cannot start the first time is not tried again: its reason
-// is the error. One that fails again and again is given up, and the owner is
-// told when the next one serves.
+// is the error. One that crashes again and again goes on without the room that it
+// crashes in, where it can do without; else it is tried for ever, ever more
+// seldom. The owner is told when the next one serves.
 func Run(ctx context.Context, o Options) error { return newDaemon(o).run(ctx) }
 
 func newDaemon(o Options) *daemon {
@@ -84,6 +91,7 @@ func newDaemon(o Options) *daemon {
 		d.log = slog.New(slog.DiscardHandler)
 	}
 	d.letters = event.NewLetterbox(o.Home, d.log)
+	d.openHouse()
 	return d
 }
 
@@ -99,6 +107,11 @@ func (d *daemon) run(ctx context.Context) error {
 			WithHint("Use it as it is, or end it with tapin down.").With("pid", pid)
 	}
 	defer unlock()
+	if o.Guarded {
+		defer d.install()()
+	}
+	defer func() { _ = guard.WriteBoard(o.Home.Path(), nil) }()
+	d.showTroubles()
 	log, err := OpenLog(o.Home, "sidecar.log", &LogOptions{Keep: o.KeepLogs})
 	if err != nil {
 		return err
@@ -124,10 +137,13 @@ func (d *daemon) run(ctx context.Context) error {
 	d.tunnel = newTunnel(o, d.reach, d.log, lossy{words}, d.leave)
 	beside, stop := context.WithCancel(ctx)
 	var others sync.WaitGroup
-	others.Go(func() { d.waker.run(beside) })
-	others.Go(func() { d.tunnel.run(beside) })
+	room := func(name string, run func(context.Context)) {
+		others.Go(func() { d.house.Room(beside, name, run) })
+	}
+	room(guard.Wakes, d.waker.run)
+	room(guard.Tunnel, d.tunnel.run)
 	if d.chat != nil {
-		others.Go(func() { d.chat.Run(beside) })
+		room(guard.Chat, d.chat.Run)
 	}
 	defer others.Wait()
 	defer stop()
@@ -144,6 +160,10 @@ type daemon struct {
 	outlook  outlook
 	chat     *telegram.Room // nil: there is none
 	rhythm   rhythm
+	house    *guard.House // of the background rooms
+	board    *trouble.Board
+	leftOut  *guard.LeftOut
+	blamed   map[string][]time.Time // when a sidecar died of which room
 	restarts int
 	served   bool // whether any sidecar ever became ready
 }
@@ -175,9 +195,12 @@ func (d *daemon) supervise(ctx context.Context, log io.Writer) error {
 			return err
 		}
 		d.restarts++
+		if was.crash != nil && d.leaveOut(*was.crash) {
+			pace = pacer{rhythm: d.rhythm} // the next one is another one
+		}
 		pause, failures := pace.next(was, time.Now())
 		if failures > 0 {
-			return d.giveUp(failures, err)
+			d.tellOfLoop(failures, was, err)
 		}
 		d.log.Warn("the sidecar ended", "cause", err, "after", was.healthy, "restart_in", pause)
 		d.tell(State{Phase: Restarting, Cause: err, Pause: pause})
@@ -187,21 +210,6 @@ func (d *daemon) supervise(ctx context.Context, log io.Writer) error {
 			return nil
 		}
 	}
-}
-
-// giveUp leaves word for the owner and says why.
-func (d *daemon) giveUp(failures int, cause error) error {
-	f := fault.New(fault.Busy, "keep tapin running", "the sidecar failed %d times within %v and was given up; the last time: %w",
-		failures, d.rhythm.window, cause).WithHint("See logs/sidecar.log in tapin's home, then start it again with tapin up.")
-	d.log.Error("gave up on the sidecar", "failures", failures, "cause", cause)
-	told := event.Trouble{
-		Details: fmt.Sprintf("The sidecar failed %d times within %v and was given up.", failures, d.rhythm.window),
-		Hint:    "See logs/sidecar.log in tapin's home.", Count: failures,
-	}
-	if err := d.leave(event.DaemonGaveUp, store.NewID("dmn"), told); err != nil {
-		d.log.Error("the owner could not be left a word about it", "error", err)
-	}
-	return f
 }
 
 // leave tells the feed something by letter.
@@ -218,6 +226,7 @@ type life struct {
 	ready   bool
 	healthy time.Duration // since it was ready
 	final   bool          // trying again would only fail again
+	crash   *guard.Kept   // what is known of why it died, if it did
 }
 
 // serve runs one sidecar from its start to its end, and says why it ended.
@@ -231,6 +240,7 @@ func (d *daemon) serve(ctx context.Context, log io.Writer) (was life, err error)
 	if err != nil {
 		return life{final: true}, err
 	}
+	born := time.Now()
 	d.log.Info("started a sidecar", "pid", c.pid())
 	d.tell(State{Phase: Starting, PID: c.pid()})
 
@@ -245,6 +255,7 @@ func (d *daemon) serve(ctx context.Context, log io.Writer) (was life, err error)
 		d.served, was.ready = true, true
 		began := time.Now()
 		d.log.Info("the sidecar is ready", "pid", c.pid(), "control", control)
+		d.well()
 		d.tell(State{Phase: Ready, PID: c.pid(), Control: control})
 		err = d.watch(ctx, c, control)
 		was.healthy = time.Since(began)
@@ -255,6 +266,8 @@ func (d *daemon) serve(ctx context.Context, log io.Writer) (was life, err error)
 		if !c.end(endWithin) {
 			d.log.Warn("the sidecar did not end in time and was killed", "pid", c.pid())
 		}
+	case c.isOver():
+		was.crash = d.postMortem(c, born)
 	default:
 		c.kill()
 	}
@@ -273,14 +286,19 @@ func (d *daemon) watch(ctx context.Context, c *child, control string) error {
 	silent := make(chan error, 1)
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		silent <- d.rhythm.watchHealth(watching, func(ctx context.Context) error {
-			_, err := client.Health(ctx)
-			return err
-		})
+		silent <- guard.Call(guard.Watch, func() error {
+			return d.rhythm.watchHealth(watching, func(ctx context.Context) error {
+				_, err := client.Health(ctx)
+				return err
+			})
+		}, errWatch)
 	})
-	asking.Go(func() { d.waker.follow(watching, control) })
-	asking.Go(func() { d.announce(watching, control) })
-	asking.Go(func() { d.converse(watching, ctx, control) })
+	room := func(name string, run func(context.Context)) {
+		asking.Go(func() { d.house.Room(watching, name, run) })
+	}
+	room(guard.WakeNews, func(ctx context.Context) { d.waker.follow(ctx, control) })
+	room(guard.Discovered, func(ctx context.Context) { d.announce(ctx, control) })
+	room(guard.ChatNews, func(following context.Context) { d.converse(following, ctx, control) })
 	defer asking.Wait()
 	defer cancel()
 	select {
@@ -299,5 +317,7 @@ func (d *daemon) tell(s State) {
 		d.opts.OnState(s)
 	}
 }
+
+var errWatch = errors.New("the watch over it panicked")
 
 var errNoAddress = errors.New("it does not say where it listens")

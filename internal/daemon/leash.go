@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"tapin/internal/guard"
 )
 
 // leashEnd is how long what is on a leash has to end when it is asked to.
@@ -26,6 +28,7 @@ func Leash(ctx context.Context, hold io.Reader, argv []string, out io.Writer) (c
 	dieWithParent(cmd.SysProcAttr)
 	started, ended := make(chan error, 1), make(chan error, 1)
 	go func() {
+		defer guard.Catch("daemon")
 		// The kernel binds a child's life to the thread that made it.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -40,6 +43,7 @@ func Leash(ctx context.Context, hold io.Reader, argv []string, out io.Writer) (c
 	}
 	cut := make(chan struct{})
 	go func() {
+		defer guard.Catch("daemon")
 		_, _ = io.Copy(io.Discard, hold)
 		close(cut)
 	}()
@@ -104,7 +108,10 @@ func leash(command, argv, env []string) (*leashed, error) {
 		return nil, plainCause(err)
 	}
 	l := &leashed{cmd: cmd, hold: hold, words: words, ended: make(chan error, 1)}
-	go func() { l.ended <- cmd.Wait() }()
+	go func() {
+		defer guard.Catch("daemon")
+		l.ended <- cmd.Wait()
+	}()
 	return l, nil
 }
 

@@ -20,11 +20,13 @@ type rhythm struct {
 	pauses []time.Duration // before each start after the one before failed; the last for ever
 	steady time.Duration   // healthy for so long, it begins at the first pause again
 
-	// A sidecar is given up after so many ends within the window. Those that
-	// were never ready weigh more: one that serves in between is of use.
+	// So many ends within the window are a loop: the owner is told, and the
+	// pauses grow. Those that were never ready weigh more: one that serves in
+	// between is of use.
 	window  time.Duration
 	unready int
 	ends    int
+	seldom  []time.Duration // the pauses in a loop; the last for ever
 }
 
 func usual() rhythm {
@@ -34,6 +36,7 @@ func usual() rhythm {
 		pauses: []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second},
 		steady: time.Minute,
 		window: 15 * time.Minute, unready: 10, ends: 120,
+		seldom: []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute},
 	}
 }
 
@@ -65,17 +68,19 @@ func (r rhythm) watchHealth(ctx context.Context, ask func(context.Context) error
 	}
 }
 
-// pacer decides how soon to start again, and when not to.
+// pacer decides how soon to start again. It never decides not to: whatever is
+// wrong may pass, and then no hand is needed.
 type pacer struct {
 	rhythm
 
 	tries   int
 	unready []time.Time // ends of sidecars that were never ready
 	ends    []time.Time // all ends
+	looped  int         // starts since it is a loop; 0 while it is none
 }
 
-// next is the pause before the next start. With failures above 0 there should
-// be none: so many there were.
+// next is the pause before the next start. Failures above 0 say that so many
+// have just become a loop.
 func (p *pacer) next(was life, now time.Time) (pause time.Duration, failures int) {
 	recent := func(times []time.Time) []time.Time {
 		return slices.DeleteFunc(times, func(t time.Time) bool { return now.Sub(t) > p.window })
@@ -87,14 +92,20 @@ func (p *pacer) next(was life, now time.Time) (pause time.Duration, failures int
 	} else {
 		p.unready = append(p.unready, now)
 	}
-	switch {
-	case len(p.unready) >= p.rhythm.unready:
-		return 0, len(p.unready)
-	case len(p.ends) >= p.rhythm.ends:
-		return 0, len(p.ends)
-	}
 	if was.healthy >= p.steady {
-		p.tries = 0
+		p.tries, p.looped = 0, 0
+	}
+	switch {
+	case p.looped > 0: // it is one until a sidecar was well for a while
+	case len(p.unready) >= p.rhythm.unready:
+		failures = len(p.unready)
+	case len(p.ends) >= p.rhythm.ends:
+		failures = len(p.ends)
+	}
+	if p.looped > 0 || failures > 0 {
+		pause = p.seldom[min(p.looped, len(p.seldom)-1)]
+		p.looped++
+		return pause, failures
 	}
 	pause = p.pauses[min(p.tries, len(p.pauses)-1)]
 	p.tries++

@@ -28,7 +28,7 @@ func TestPausesGrowAndBeginAgain(t *testing.T) {
 	}
 }
 
-func TestWhenASidecarIsGivenUp(t *testing.T) {
+func TestWhenItIsALoop(t *testing.T) {
 	t.Parallel()
 	never, short := life{}, life{ready: true, healthy: time.Second}
 	for name, tt := range map[string]struct {
@@ -45,16 +45,38 @@ func TestWhenASidecarIsGivenUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, now, got := pacer{rhythm: usual()}, time.Now(), 0
-			for i := 1; i <= 500 && got == 0; i++ {
+			for i := 1; i <= 500; i++ {
 				now = now.Add(tt.apart)
-				if _, failures := p.next(tt.lives[min(i, len(tt.lives))-1], now); failures > 0 {
+				_, failures := p.next(tt.lives[min(i, len(tt.lives))-1], now)
+				if failures > 0 && got > 0 {
+					t.Fatalf("told after %d ends and again after %d", got, i)
+				}
+				if failures > 0 {
 					got = i
 				}
 			}
 			if got != tt.want {
-				t.Fatalf("given up after %d ends, want %d", got, tt.want)
+				t.Fatalf("a loop after %d ends, want %d", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestInALoopItIsTriedEverMoreSeldomAndForEver(t *testing.T) {
+	t.Parallel()
+	p, now := pacer{rhythm: usual()}, time.Now()
+	var got []time.Duration
+	for range 17 {
+		pause, _ := p.next(life{}, now)
+		now = now.Add(pause + time.Second)
+		got = append(got, pause)
+	}
+	s := time.Second
+	if diff := cmp.Diff([]time.Duration{10 * s, 30 * s, time.Minute, 2 * time.Minute, 5 * time.Minute, 5 * time.Minute, 5 * time.Minute, 5 * time.Minute}, got[9:]); diff != "" {
+		t.Fatal(diff)
+	}
+	if pause, _ := p.next(life{ready: true, healthy: time.Minute}, now.Add(time.Hour)); pause != 200*time.Millisecond {
+		t.Fatalf("after one that was well the pause is %v", pause)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"tapin/internal/config"
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/store"
 )
 
@@ -161,11 +162,13 @@ func (t *tunnel) live(ctx context.Context, target string) (was life, next string
 	defer t.reach.set(func(r *Reach) { r.Stand, r.URL = Opening, "" })
 	lines := make(chan string, 64) // closed when it has nothing more to say
 	go func() {
+		defer guard.Catch("daemon")
 		defer close(lines)
 		scan(l.words, lines)
 	}()
 	defer func() {
 		go func() {
+			defer guard.Catch("daemon")
 			for range lines { // so that whoever still writes is not held up
 			}
 		}()

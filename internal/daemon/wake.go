@@ -17,6 +17,7 @@ import (
 	"tapin/internal/config"
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/secret"
 	"tapin/internal/store"
 )
@@ -199,11 +200,14 @@ func (w *waker) run(ctx context.Context) {
 		due, next := w.due(time.Now())
 		for _, k := range due {
 			under.Go(func() {
+				defer guard.Catch(guard.Wakes)
+				defer w.prod()
+				defer func() {
+					w.mu.Lock()
+					defer w.mu.Unlock()
+					delete(w.busy, k.ID)
+				}()
 				w.try(ctx, k)
-				w.mu.Lock()
-				delete(w.busy, k.ID)
-				w.mu.Unlock()
-				w.prod()
 			})
 		}
 		timer := time.NewTimer(next)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 const (
@@ -42,7 +43,10 @@ func (c *command) call(ctx context.Context, w wake) (again time.Duration, err er
 		return 0, c.failed(w, "it cannot be started: %w", plainCause(err))
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	go func() {
+		defer guard.Catch("daemon")
+		ended <- cmd.Wait()
+	}()
 	timer := time.NewTimer(c.limit)
 	defer timer.Stop()
 	select {

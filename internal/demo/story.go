@@ -11,6 +11,7 @@ import (
 	"tapin/internal/api"
 	"tapin/internal/browser/phone"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/secret"
 )
 
@@ -339,13 +340,17 @@ func beside[R any](ctx context.Context, act func(context.Context) error, poll fu
 	acting, stop := context.WithCancel(ctx)
 	defer stop()
 	acted := make(chan error, 1)
-	go func() { acted <- act(acting) }()
+	go func() {
+		defer guard.Catch("demo")
+		acted <- act(acting)
+	}()
 	type answer struct {
 		record R
 		err    error
 	}
 	over := make(chan answer, 1)
 	go func() {
+		defer guard.Catch("demo")
 		var away time.Time
 		for {
 			r, done, err := poll(acting)

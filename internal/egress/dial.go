@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"tapin/internal/guard"
 )
 
 const (
@@ -85,7 +87,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (c ne
 	// callback would end the process.
 	defer func() {
 		if v := recover(); v != nil {
-			c, err = nil, fmt.Errorf("dial: a callback panicked: %v", v)
+			c, err = nil, fmt.Errorf("dial: a callback panicked: %s", guard.Describe(v))
 		}
 	}()
 	switch network {
@@ -168,6 +170,7 @@ func (d *Dialer) race(ctx context.Context, t target, addrs []netip.Addr) (net.Co
 		addrs = addrs[1:]
 		pending++
 		go func() {
+			defer guard.Catch("network guard", func() { results <- result{nil, addr, errPanicked} })
 			c, err := d.connect(ctx, t, netip.AddrPortFrom(addr, t.port))
 			results <- result{c, addr, err}
 		}()
@@ -266,3 +269,5 @@ func schemeOf(ctx context.Context, port uint16) string {
 	}
 	return ""
 }
+
+var errPanicked = errors.New("a part of it panicked")

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tapin/internal/guard"
 )
 
 // maxClients is how many connections of the browser are served at once.
@@ -171,6 +173,7 @@ func (p *Proxy) Close(ctx context.Context) error {
 
 	done := make(chan struct{})
 	go func() {
+		defer guard.Catch("network guard")
 		p.active.Wait()
 		close(done)
 	}()
@@ -238,7 +241,8 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		case v == http.ErrAbortHandler: //nolint:errorlint // net/http compares it the same way
 			panic(v) // net/http cuts the connection, which is what the browser must see
 		default:
-			p.log.Error("the proxy panicked", "panic", v)
+			p.log.Error("the proxy panicked", "panic", guard.Describe(v))
+			guard.Note("network guard", v)
 			fail(w, r, http.StatusInternalServerError, "internal")
 		}
 	}()

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"tapin/internal/guard"
 )
 
 // lingering is how long the other side may go on after one has said its last.
@@ -86,8 +88,8 @@ func (p *Proxy) discharge(t *tunnel) {
 // run copies both ways until both have ended. early holds what the browser
 // sent before it had our answer.
 func (t *tunnel) run(early *bufio.Reader) {
-	var up sync.WaitGroup
-	up.Go(func() {
+	var up guard.Group
+	up.Run(func() {
 		if n := early.Buffered(); n > 0 {
 			if _, err := io.CopyN(t.origin, early, int64(n)); err != nil {
 				t.end()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/secret"
 )
 
@@ -82,7 +83,10 @@ func (u *Upstream) connect(ctx context.Context, to netip.AddrPort) (net.Conn, er
 		return nil, &upstreamError{"it cannot be reached", isTimeout(err)}
 	}
 	// A deadline in the past wakes the handshake when the caller gives up.
-	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() {
+		defer guard.Catch("network guard")
+		_ = raw.SetDeadline(time.Unix(1, 0))
+	})
 	c, err := u.handshake(ctx, raw, to)
 	if !stop() && err == nil {
 		err = &upstreamError{"it did not answer in time", true}

@@ -26,16 +26,26 @@ const (
 	OwnerRefused = "owner.refused"
 	OwnerRemoved = "owner.removed"
 
-	DaemonGaveUp = "daemon.gave_up" // the sidecar could not be kept running
-	WakeFailed   = "wake.failed"    // a stopped agent could not be woken
-	WakeMissed   = "wake.missed"    // hand-offs may have ended that nobody was woken for
-	RoomFailed   = "room.failed"    // a background room failed and is started again
-	RoomGivenUp  = "room.given_up"  // it failed too often; everything else goes on
-	RoomBack     = "room.back"      // it works again
-	FileSetAside = "file.set_aside" // a file that could not be used was put aside and made anew
-	FileUnread   = "file.unread"    // a file that holds the truth cannot be read, and is kept as it is
-	TunnelFailed = "tunnel.failed"  // phones may not reach this machine until somebody mends it
+	DaemonGaveUp = "daemon.gave_up"    // the sidecar could not be kept running; only earlier versions gave up
+	CrashLoop    = "daemon.crash_loop" // the sidecar fails again and again; it is started on and on
+	WakeFailed   = "wake.failed"       // a stopped agent could not be woken
+	WakeMissed   = "wake.missed"       // hand-offs may have ended that nobody was woken for
+	RoomFailed   = "room.failed"       // a background room failed and is started again
+	RoomGivenUp  = "room.given_up"     // it failed too often; everything else goes on
+	RoomLeftOut  = "room.left_out"     // the sidecar died of it again and again, and goes on without it
+	RoomBack     = "room.back"         // it works again
+	FileSetAside = "file.set_aside"    // a file that could not be used was put aside and made anew
+	FileUnread   = "file.unread"       // a file that holds the truth cannot be read, and is kept as it is
+	TunnelFailed = "tunnel.failed"     // phones may not reach this machine until somebody mends it
 )
+
+// RoomNews is the data of the three events of a background room.
+type RoomNews struct {
+	Room    string `json:"room"`
+	Details string `json:"details"`
+	Hint    string `json:"hint,omitempty"`
+	Count   int    `json:"count,omitempty"` // failures
+}
 
 // HandoffEnded is the data of the three events that end a hand-off.
 type HandoffEnded struct {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"tapin/internal/guard"
 )
 
 // recheckEvery bounds how late a deadline can be after the machine slept:
@@ -26,6 +28,8 @@ type deadline struct {
 	at    time.Time
 	fire  func(context.Context)
 	index int // in the heap; -1 once it is due
+
+	failed int // how often it panicked
 }
 
 // NewSchedule makes an empty schedule; Run brings it to life.
@@ -79,6 +83,7 @@ func (s *Schedule) Run(ctx context.Context) {
 		due, wait := s.due()
 		for _, d := range due {
 			fired.Go(func() {
+				defer guard.Catch(guard.Deadlines, func() { s.onceMore(d) })
 				if ctx.Err() == nil && s.claim(d) {
 					d.fire(ctx)
 				}
@@ -87,6 +92,23 @@ func (s *Schedule) Run(ctx context.Context) {
 		timer.Reset(wait)
 	}
 }
+
+// onceMore sets a deadline again that panicked as it fired, ever later: what it
+// is for is still promised. One that was set anew meanwhile stands.
+func (s *Schedule) onceMore(d *deadline) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byID[d.id] != nil {
+		return
+	}
+	again := &deadline{id: d.id, at: s.now().Round(0).Add(againAfter << d.failed), fire: d.fire, failed: min(d.failed+1, 10)}
+	s.byID[d.id] = again
+	heap.Push(&s.heap, again)
+	s.signal()
+}
+
+// againAfter doubles with every failure of a deadline.
+const againAfter = time.Second
 
 // due takes what is due off the heap and says how long to sleep.
 func (s *Schedule) due() (due []*deadline, wait time.Duration) {

@@ -10,6 +10,7 @@ import (
 
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 const (
@@ -30,20 +31,31 @@ func (r *Room) apply(ctx context.Context, l *live, e Event) (Record, error) {
 }
 
 func (r *Room) applyLocked(ctx context.Context, l *live, e Event) (Record, []Effect, error) {
+	effects, changed, err := r.decide(ctx, l, e)
+	if changed {
+		r.settle(ctx, l)
+	}
+	return l.rec, effects, err
+}
+
+// decide lets the record go on, on the disk first. When it panics nobody knows
+// which of the two is so, and only the disk can say.
+func (r *Room) decide(ctx context.Context, l *live, e Event) (effects []Effect, changed bool, err error) {
+	defer guard.Vital("hand-off record")
 	if l.rec.heard(ctx) {
-		return l.rec, nil, nil
+		return nil, false, nil
 	}
 	rec, effects, err := next(l.rec, e)
 	if err != nil {
-		return l.rec, nil, err
+		return nil, false, err
 	}
 	if !written(effects) {
 		l.rec = rec // presence may run a little ahead of the disk
-		return rec, effects, nil
+		return effects, false, nil
 	}
 	rec = prepare(rec, effects).hear(ctx)
 	if err := r.archive.Write(rec.ID, rec); err != nil {
-		return l.rec, nil, err
+		return nil, false, err
 	}
 	l.rec = rec
 	if rec.IsOver() {
@@ -52,8 +64,7 @@ func (r *Room) applyLocked(ctx context.Context, l *live, e Event) (Record, []Eff
 		l.running = false
 		r.mu.Unlock()
 	}
-	r.settle(ctx, l)
-	return l.rec, effects, nil
+	return effects, true, nil
 }
 
 // written reports whether effects are worth a write.

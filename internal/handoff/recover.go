@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 const (
@@ -106,6 +107,7 @@ func (r *Room) ParkAll(ctx context.Context) {
 	var each sync.WaitGroup
 	for _, l := range all {
 		each.Go(func() {
+			defer guard.Catch("hand-offs")
 			if _, err := r.apply(ctx, l, park{by: Owner, now: wallClock()}); err != nil {
 				r.log.Warn("a hand-off could not be parked", "handoff", l.id, "error", err)
 			}

@@ -114,6 +114,10 @@ var kinds = []Kind{
 	{"upload", "received/**", Truth, "Files that a person sent through a link, until the session is over."},
 
 	{"log", "logs/**", Log, "What tapin's own processes say."},
+	{"crash report", "crashes/*.json", Log, "What tapin died of, or nearly: functions and lines, and nothing that a page gave."},
+	{"crash report", "crashes/.new-*", Runtime, "A report while it is written."},
+	{"left out", "left-out.json", Derived, "Which rooms the next start does without, because it crashed in them."},
+	{"daemon's troubles", "troubles.json", Runtime, "What does not work in the daemon, for /health to show."},
 
 	{"browser", "run/**", Runtime, "A folder for each browser that runs: its profile and its holder's socket."},
 	{"lock", "locks/*", Runtime, "Which process does what; freed by the system."},

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tapin/internal/guard"
 	"tapin/internal/page"
 )
 
@@ -103,8 +104,12 @@ func (h *hub) changed() {
 // run follows the session until the hub ends, by the events of others alone.
 func (h *hub) run() {
 	var helpers sync.WaitGroup
-	helpers.Go(h.placeFields)
-	helpers.Go(h.takeStills)
+	helpers.Go(func() {
+		guard.Again(h.ctx, "live view", h.placeFields)
+	})
+	helpers.Go(func() {
+		guard.Again(h.ctx, "live view", h.takeStills)
+	})
 	defer close(h.done)
 	defer helpers.Wait()
 	defer h.show(nil)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/link"
 	"tapin/internal/page"
 )
@@ -63,6 +64,7 @@ func (h *hub) do(ctx context.Context, v *viewer, m message) error {
 		return fault.New(fault.Busy, "", "the page is on its way already")
 	}
 	h.door.sockets.Go(func() {
+		defer guard.Catch("live view")
 		defer h.moving.Store(false)
 		if err := h.pass(ctx, v, m, moveWithin); err != nil && ctx.Err() == nil {
 			v.say(encode(noteOf(err)))
@@ -166,6 +168,7 @@ func (h *hub) sign(ctx context.Context, handoff string) {
 	}
 	ctx = context.WithoutCancel(ctx)
 	h.door.sockets.Go(func() {
+		defer guard.Catch("live view")
 		if err := h.door.deps.Handoffs.Present(ctx, handoff); err != nil {
 			h.door.log.Debug("a sign of life was not taken", "error", fault.Of(err).Code)
 		}

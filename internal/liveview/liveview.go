@@ -20,6 +20,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/origin"
 	"tapin/internal/secret"
 )
@@ -106,7 +107,7 @@ func New(deps Deps, opts *Options) *Door {
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.route()
 	d.server = &http.Server{
-		Handler: d, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
+		Handler: guard.Serve("live view", d), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // its words may hold addresses
 	}
 	origin.DropUnspoken(d.server)
@@ -166,7 +167,11 @@ func (d *Door) Shutdown(ctx context.Context) error {
 	d.stop()
 	err := d.server.Shutdown(ctx)
 	gone := make(chan struct{})
-	go func() { d.sockets.Wait(); close(gone) }()
+	go func() {
+		defer guard.Catch("live view")
+		d.sockets.Wait()
+		close(gone)
+	}()
 	select {
 	case <-gone:
 		return err

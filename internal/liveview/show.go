@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"tapin/internal/guard"
 	"tapin/internal/page"
 )
 
@@ -94,7 +95,10 @@ func (h *hub) wide() bool {
 // keepFresh lets the browser paint on when nobody took the last picture in time.
 func (h *hub) keepFresh() {
 	if h.fresh == nil {
-		h.fresh = time.AfterFunc(freshWithin, h.goOn)
+		h.fresh = time.AfterFunc(freshWithin, func() {
+			defer guard.Catch("live view")
+			h.goOn()
+		})
 		return
 	}
 	h.fresh.Reset(freshWithin)
@@ -198,6 +202,7 @@ func (h *hub) awaitRest() {
 		return
 	}
 	h.rest = time.AfterFunc(restAfter, func() {
+		defer guard.Catch("live view")
 		select {
 		case h.rested <- struct{}{}:
 		default: // a still is due already

@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/link"
 	"tapin/internal/origin"
 	"tapin/internal/secret"
@@ -113,7 +114,10 @@ func (d *Door) socket(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancelCause(d.ctx)
 	defer cancel(nil)
 	v.cancel = cancel
-	v.late = time.AfterFunc(onlookEvery, v.rouse)
+	v.late = time.AfterFunc(onlookEvery, func() {
+		defer guard.Catch("live view")
+		v.rouse()
+	})
 	defer v.late.Stop()
 	switch err := d.join(v); {
 	case errors.Is(err, fault.Busy):
@@ -150,7 +154,10 @@ func (d *Door) identify(r *http.Request, conn *websocket.Conn, id string) (link.
 // says nothing in time is told so like any other: a read that is cut off would
 // end the socket without a word, and the page would only try again.
 func hearAuth(ctx context.Context, conn *websocket.Conn) (*auth, bool) {
-	late := time.AfterFunc(authWithin, func() { _ = conn.Close(closedUnclaimed, string(fault.Unauthorized)) })
+	late := time.AfterFunc(authWithin, func() {
+		defer guard.Catch("live view")
+		_ = conn.Close(closedUnclaimed, string(fault.Unauthorized))
+	})
 	defer late.Stop()
 	_, raw, err := conn.Read(context.WithoutCancel(ctx))
 	if err != nil {
@@ -173,7 +180,10 @@ func (d *Door) join(v *viewer) error {
 	if h == nil || h.ctx.Err() != nil {
 		h = newHub(d, v.link.SessionID, screen)
 		d.hubs[v.link.SessionID] = h
-		d.sockets.Go(h.run)
+		d.sockets.Go(func() {
+			defer guard.Catch("live view")
+			h.run()
+		})
 	}
 	v.hub = h
 	return h.admit(v)
@@ -238,13 +248,28 @@ func (h *hub) finish(reason string) {
 // run serves the socket until one of its sides ends.
 func (v *viewer) run(ctx context.Context) {
 	var tasks sync.WaitGroup
-	tasks.Go(func() { v.cancel(v.writeAll(ctx)) })
-	tasks.Go(func() { v.cancel(v.watchLink(ctx)) })
-	tasks.Go(func() { v.cancel(v.stayAlive(ctx)) })
-	tasks.Go(func() { v.act(ctx) })
+	tasks.Go(func() {
+		defer guard.Catch("live view", v.fell)
+		v.cancel(v.writeAll(ctx))
+	})
+	tasks.Go(func() {
+		defer guard.Catch("live view", v.fell)
+		v.cancel(v.watchLink(ctx))
+	})
+	tasks.Go(func() {
+		defer guard.Catch("live view", v.fell)
+		v.cancel(v.stayAlive(ctx))
+	})
+	tasks.Go(func() {
+		defer guard.Catch("live view", v.fell)
+		v.act(ctx)
+	})
 	reading, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	tasks.Go(func() { v.cancel(v.read(reading)) })
+	tasks.Go(func() {
+		defer guard.Catch("live view", v.fell)
+		v.cancel(v.read(reading))
+	})
 	<-ctx.Done()
 	// A phone that sleeps does not answer a goodbye. A read that is cut off closes
 	// the socket, which CloseNow does not once a goodbye was said.
@@ -404,3 +429,9 @@ func (v *viewer) stayAlive(ctx context.Context) error {
 		}
 	}
 }
+
+// fell ends a viewer that one of its goroutines cannot go on with: the phone
+// connects again.
+func (v *viewer) fell() { v.cancel(errFell) }
+
+var errFell = errors.New("a part of it panicked")

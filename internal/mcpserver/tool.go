@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // The groups of tools. A host is offered all of them unless it asks for less.
@@ -142,6 +143,7 @@ func progress(ctx context.Context, req *mcp.CallToolRequest) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
+		defer guard.Catch("MCP door")
 		defer close(ended)
 		tick := time.NewTicker(every)
 		defer tick.Stop()

@@ -11,6 +11,7 @@ import (
 	"tapin/internal/browser"
 	"tapin/internal/egress"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/store"
 )
 
@@ -143,7 +144,10 @@ func (h *house) join(ctx context.Context, sharer browser.Sharer) (*household, er
 		}
 		in = &household{begun: time.Now(), ready: make(chan struct{}), closing: make(chan struct{}), empty: make(chan struct{})}
 		h.now = in
-		h.tasks.Go(func() { h.keep(in, sharer) })
+		h.tasks.Go(func() {
+			defer guard.Catch("one-shots")
+			h.keep(in, sharer)
+		})
 	}
 	in.guests++
 	in.uses++

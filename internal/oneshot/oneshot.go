@@ -15,6 +15,7 @@ import (
 	"tapin/internal/egress"
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/page"
 )
 
@@ -94,6 +95,7 @@ func (r *Room) Begin() {
 		return
 	}
 	r.tasks.Go(func() {
+		defer guard.Catch("one-shots")
 		r.house.sweep(r.ctx)
 		r.pool.refill()
 	})
@@ -106,6 +108,7 @@ func (r *Room) Close(ctx context.Context) error {
 	r.stop()
 	done := make(chan struct{})
 	go func() {
+		defer guard.Catch("one-shots")
 		r.tasks.Wait()
 		close(done)
 	}()

@@ -8,6 +8,7 @@ import (
 
 	"tapin/internal/egress"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/page"
 )
 
@@ -153,7 +154,10 @@ func (p *pool) pop() *place {
 	}
 	p.mu.Unlock()
 	for _, each := range old {
-		p.tasks.Go(func() { p.vacate(each) })
+		p.tasks.Go(func() {
+			defer guard.Catch("one-shots")
+			p.vacate(each)
+		})
 	}
 	return got
 }
@@ -162,9 +166,10 @@ func (p *pool) pop() *place {
 // tidying, but the place counts as taken until it is done.
 func (p *pool) give(used *place) {
 	p.tasks.Go(func() {
+		defer guard.Catch("one-shots")
+		defer p.refill()
+		defer func() { <-p.slots }()
 		p.vacate(used)
-		<-p.slots
-		p.refill()
 	})
 }
 
@@ -188,7 +193,10 @@ func (p *pool) make(ctx context.Context, look page.Look) (*place, error) {
 		made.tab, err = made.tabs.Front(ctx)
 	}
 	if err != nil {
-		p.tasks.Go(func() { p.vacate(made) })
+		p.tasks.Go(func() {
+			defer guard.Catch("one-shots")
+			p.vacate(made)
+		})
 		return nil, fault.Wrap(fault.SessionCreateFailed, "open a tab", err)
 	}
 	return made, nil
@@ -211,7 +219,10 @@ func (p *pool) refill() {
 	for p.lacks() {
 		p.making++
 		p.bonus = 0
-		p.tasks.Go(p.prepare)
+		p.tasks.Go(func() {
+			defer guard.Catch("one-shots")
+			p.prepare()
+		})
 	}
 }
 
@@ -246,7 +257,10 @@ func (p *pool) prepare() {
 	p.mu.Unlock()
 	switch {
 	case keep:
-		p.tasks.Go(func() { p.expire(made) })
+		p.tasks.Go(func() {
+			defer guard.Catch("one-shots")
+			p.expire(made)
+		})
 	case err == nil:
 		p.vacate(made)
 	}

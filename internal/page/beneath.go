@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/chromedp/cdproto/input"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // under is where a point lies in the document that an element holds.
@@ -147,10 +147,10 @@ func (t *Tab) received(ctx context.Context, got found, gate *passage, patience t
 		answers[i], errs[i] = t.ears(limited, in, nil, patience)
 	}
 	ask(first, patience)
-	var others sync.WaitGroup
+	var others guard.Group
 	for i := range answers {
 		if i != first {
-			others.Go(func() { ask(i, answers[first].patience()) })
+			others.Run(func() { ask(i, answers[first].patience()) })
 		}
 	}
 	others.Wait()

@@ -13,6 +13,7 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 const (
@@ -55,6 +56,7 @@ func (t *Tab) Screenshot(ctx context.Context, o ShotOptions) (Image, error) {
 		address := make(chan error, 1)
 		if shot.URL, shot.Title = t.Address(); o.Asked || shot.URL == "" {
 			go func() { // the browser answers this while the page paints
+				defer guard.Catch("page", func() { address <- errPanicked })
 				var err error
 				shot.URL, shot.Title, err = t.address(ctx)
 				address <- err
@@ -307,3 +309,5 @@ func (t *Tab) holeOf(ctx context.Context, child, parent frame) (hole, error) {
 	}
 	return *h, nil
 }
+
+var errPanicked = errors.New("a part of it panicked")

@@ -7,6 +7,8 @@ import (
 
 	proto "github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
+
+	"tapin/internal/guard"
 )
 
 // Frame is one picture of the tab in front, in the bytes that the browser made.
@@ -176,6 +178,7 @@ func (c *Cast) expect() {
 	}
 	var mine *time.Timer
 	mine = time.AfterFunc(firstWithin<<(c.tries-1), func() {
+		defer guard.Catch("page")
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.closed || c.missed != mine {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	proto "github.com/chromedp/cdproto/cdp"
 
 	"tapin/internal/cdp"
+	"tapin/internal/guard"
 )
 
 // clothes are what the pages show themselves as.
@@ -31,9 +31,9 @@ func (t *Tabs) Dress(ctx context.Context, look Look) error {
 	}
 	tabs := t.List()
 	errs := make([]error, len(tabs))
-	var wg sync.WaitGroup
+	var wg guard.Group
 	for i, tab := range tabs {
-		wg.Go(func() {
+		wg.Run(func() {
 			if err := tab.usable(ctx); err != nil {
 				errs[i] = err
 				return

@@ -9,6 +9,8 @@ import (
 	proto "github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
+
+	"tapin/internal/guard"
 )
 
 // lifecycle follows how far the main frame's documents have come.
@@ -175,6 +177,7 @@ func (t *Tab) nudge(ctx context.Context, state string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
+		defer guard.Catch("page")
 		defer close(ended)
 		next := time.NewTimer(quietWindow)
 		defer next.Stop()

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // Point is a place in the top viewport, in CSS pixels.
@@ -217,10 +217,10 @@ func (t *Tab) choose(ctx context.Context, h *hunt) (frame, int, error) {
 	if matches[0].Rank == 0 || matches[0].Bad != "" {
 		return all[0], 0, nil
 	}
-	var wg sync.WaitGroup
+	var wg guard.Group
 	for i := 1; i < len(all); i++ {
 		// A frame that is going away, or hangs, has nothing for us.
-		wg.Go(func() {
+		wg.Run(func() {
 			limited, cancel := context.WithTimeout(ctx, frameWithin)
 			defer cancel()
 			_ = ask(limited, i)

@@ -13,12 +13,12 @@ import (
 	"image/png"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	cdppage "github.com/chromedp/cdproto/page"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // maskWithin is how long an element that is to be masked is looked for.
@@ -108,9 +108,9 @@ func (t *Tab) maskBoxes(ctx context.Context, secrets bool, targets []found) (mas
 	all := t.seatFrames(ctx)
 	boxes := make([][]rect, len(all))
 	failed := make([]error, len(all))
-	var busy sync.WaitGroup
+	var busy guard.Group
 	for i, f := range all {
-		busy.Go(func() {
+		busy.Run(func() {
 			ctx, cancel := context.WithTimeout(ctx, frameWithin)
 			defer cancel()
 			boxes[i], failed[i] = t.secretsIn(ctx, f)

@@ -10,6 +10,8 @@ import (
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/runtime"
+
+	"tapin/internal/guard"
 )
 
 // Native tells where the fields of the tab in front lie, so that a viewer's own
@@ -172,6 +174,7 @@ func (w *NativeWatch) Poke(ctx context.Context) {
 		return
 	}
 	w.late = time.AfterFunc(max(pokeEvery-time.Since(w.poked), pokeAfter), func() {
+		defer guard.Catch("page")
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.late = nil
@@ -259,7 +262,10 @@ func (w *NativeWatch) follow(ctx context.Context, tab *Tab) {
 			}
 			inFrame, deaf := context.WithCancel(inTab)
 			listening[f.id] = deaf
-			ears.Go(func() { w.listen(inFrame, tab, f.id) })
+			ears.Go(func() {
+				defer guard.Catch("page")
+				w.listen(inFrame, tab, f.id)
+			})
 		}
 		select {
 		case <-changed:

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"tapin/internal/cdp"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // Condition is something that is so or not so of a page; exactly one field is set.
@@ -154,9 +154,9 @@ func (t *Tab) mayHide(ctx context.Context) bool {
 // askEach asks all documents at once; a frame has less time than the page itself.
 func (t *Tab) askEach(ctx context.Context, frames []frame, ask func(context.Context, int) error) []error {
 	errs := make([]error, len(frames))
-	var busy sync.WaitGroup
+	var busy guard.Group
 	for i, f := range frames {
-		busy.Go(func() {
+		busy.Run(func() {
 			if f.id != t.frames.main {
 				limited, cancel := context.WithTimeout(ctx, hungFrame)
 				defer cancel()

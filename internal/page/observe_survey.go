@@ -9,6 +9,7 @@ import (
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 
+	"tapin/internal/guard"
 	"tapin/internal/secret"
 )
 
@@ -64,10 +65,10 @@ func (t *Tab) survey(ctx context.Context) (survey, error) {
 // nothing; without the page itself there is nothing at all.
 func (t *Tab) glimpses(ctx context.Context, all []frame, into map[proto.FrameID]glimpse) error {
 	var mu sync.Mutex
-	var busy sync.WaitGroup
+	var busy guard.Group
 	failed := errWorldGone // until the main document has answered
 	for _, f := range all {
-		busy.Go(func() {
+		busy.Run(func() {
 			main := f.id == t.frames.main
 			limited, cancel := t.patient(ctx, f)
 			defer cancel()

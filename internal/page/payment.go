@@ -11,6 +11,7 @@ import (
 	proto "github.com/chromedp/cdproto/cdp"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/money"
 )
 
@@ -274,12 +275,12 @@ func (p *passage) look(ctx context.Context, t *Tab, where []frame) {
 	}
 	p.deaf = map[proto.FrameID]bool{}
 	var mu sync.Mutex
-	var wg sync.WaitGroup
+	var wg guard.Group
 	for _, f := range all {
 		if len(where) == 1 && f.id == where[0].id {
 			continue
 		}
-		wg.Go(func() {
+		wg.Run(func() {
 			limited, cancel := t.patient(ctx, f)
 			defer cancel()
 			var e struct{ Card, Sum bool }
@@ -336,7 +337,7 @@ func (p *passage) intent(ctx context.Context, t *Tab, v payVerdict, f frame) (In
 func (p *passage) arm(ctx context.Context, t *Tab, mark string) error {
 	all := t.frames.list()
 	failed := make([]error, len(all))
-	var wg sync.WaitGroup
+	var wg guard.Group
 	for i, f := range all {
 		args := map[string]any{"rules": p.rules, "beside": p.paid && f.id != p.at.id}
 		if p.paid && f.id == p.at.id {
@@ -346,7 +347,7 @@ func (p *passage) arm(ctx context.Context, t *Tab, mark string) error {
 			failed[i] = errWorldGone // nothing that is done now arrives there
 			continue
 		}
-		wg.Go(func() { failed[i] = t.call(ctx, f, "payArm", args, nil) })
+		wg.Run(func() { failed[i] = t.call(ctx, f, "payArm", args, nil) })
 	}
 	wg.Wait()
 	p.armed = nil
@@ -395,9 +396,9 @@ func (p *passage) disarm(ctx context.Context, t *Tab) (*payVerdict, frame) {
 	p.armed = nil
 	stopped := make([]*payVerdict, len(armed))
 	var mu sync.Mutex
-	var wg sync.WaitGroup
+	var wg guard.Group
 	for i, f := range armed {
-		wg.Go(func() {
+		wg.Run(func() {
 			var got gateReport
 			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), frameWithin)
 			defer cancel()

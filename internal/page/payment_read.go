@@ -2,9 +2,10 @@ package page
 
 import (
 	"context"
-	"sync"
 
 	cdppage "github.com/chromedp/cdproto/page"
+
+	"tapin/internal/guard"
 )
 
 // Totals reads what the page says is to be paid, and which of the names it shows.
@@ -12,9 +13,9 @@ func (t *Tab) Totals(ctx context.Context, names []string) (Totals, error) {
 	all := t.frames.list()
 	docs := make([]sums, len(all))
 	failed := make([]error, len(all))
-	var wg sync.WaitGroup
+	var wg guard.Group
 	for i, f := range all {
-		wg.Go(func() {
+		wg.Run(func() {
 			limited, cancel := t.patient(ctx, f)
 			defer cancel()
 			failed[i] = t.call(limited, f, "paySums", map[string]any{"names": names}, &docs[i])

@@ -15,6 +15,7 @@ import (
 
 	"tapin/internal/cdp"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // maxRefused bounds what one document can be refused; there are not more kinds
@@ -142,6 +143,7 @@ func (t *Tab) nextDocument(ctx context.Context, since mark) error {
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() {
+		defer guard.Catch("page")
 		select {
 		case <-t.session.Ended():
 			cancel()

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/dom"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // frameWithin is how long one frame of another process may keep the others waiting.
@@ -203,12 +204,12 @@ func (t *Tab) byRef(ctx context.Context, ref string) (frame, int, error) {
 func (t *Tab) seatFrames(ctx context.Context) []frame {
 	all := t.frames.list()
 	t.refs.forget(all)
-	var busy sync.WaitGroup
+	var busy guard.Group
 	for _, f := range all {
 		if f.id == t.frames.main {
 			continue
 		}
-		busy.Go(func() {
+		busy.Run(func() {
 			ctx, cancel := context.WithTimeout(ctx, frameWithin)
 			defer cancel()
 			_ = t.seat(ctx, f)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -15,6 +14,7 @@ import (
 	proto "github.com/chromedp/cdproto/cdp"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // defaultMaxChars is how long a snapshot or a text is when nobody says.
@@ -263,13 +263,13 @@ func (r *outliner) put(ctx context.Context, f frame, got *outlined, loader proto
 func (r *outliner) enter(ctx context.Context, in frame, lines []outlineLine) []outlineLine {
 	inner := make([][]outlineLine, len(lines))
 	failed := make([]error, len(lines))
-	var busy sync.WaitGroup
+	var busy guard.Group
 	for i, l := range lines {
 		child, ok := r.child(in, l.Frame)
 		if !ok {
 			continue
 		}
-		busy.Go(func() {
+		busy.Run(func() {
 			ctx, cancel := context.WithTimeout(ctx, frameWithin)
 			defer cancel()
 			inner[i], _, failed[i] = r.outline(ctx, child, l.Clip)

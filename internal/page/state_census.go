@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 
 	"tapin/internal/browser"
+	"tapin/internal/guard"
 )
 
 // atOnce is how many origins are read at a time. Each may need a target of its
@@ -46,9 +46,9 @@ func (r *census) readSome(ctx context.Context, origins []string) (out []originRe
 // others. Read takes the origin's place and a budget.
 func together(origins []string, budget int, read func(i, budget int) originRead, fatal func(error) bool) ([]originRead, int) {
 	out := make([]originRead, len(origins))
-	var reading sync.WaitGroup
+	var reading guard.Group
 	for i := range origins {
-		reading.Go(func() { out[i] = read(i, budget) })
+		reading.Run(func() { out[i] = read(i, budget) })
 	}
 	reading.Wait()
 	for i := range out {
@@ -71,9 +71,9 @@ func isSlow(left []string) bool {
 }
 
 func (r *census) close(ctx context.Context) {
-	var closing sync.WaitGroup
+	var closing guard.Group
 	for i := range r.clerks {
-		closing.Go(func() { r.clerks[i].close(ctx, r.tabs) })
+		closing.Run(func() { r.clerks[i].close(ctx, r.tabs) })
 	}
 	closing.Wait()
 }

@@ -17,6 +17,7 @@ import (
 
 	"tapin/internal/cdp"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // Tab is one page of ours.
@@ -315,6 +316,7 @@ func (t *Tab) unlessDialog(ctx context.Context, fn func(context.Context) error) 
 	over := make(chan struct{})
 	defer close(over)
 	go func() {
+		defer guard.Catch("page")
 		select {
 		case <-opened:
 			cancel(errInterrupted)

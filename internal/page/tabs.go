@@ -22,6 +22,7 @@ import (
 	"tapin/internal/cdp"
 	"tapin/internal/egress"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // setupWithin bounds the setup of a tab; a page that hangs from its first
@@ -179,6 +180,7 @@ func (t *Tabs) refreshBeside(ctx context.Context, fn func() error) error {
 	began := time.Now()
 	var asked sync.WaitGroup
 	asked.Go(func() {
+		defer guard.Catch("page")
 		if t.readAddresses(ctx) == nil {
 			t.refreshed.Store(began.UnixMicro())
 		}
@@ -198,7 +200,11 @@ func (t *Tabs) refreshedBy(tab *Tab, title string) {
 
 func (t *Tabs) refresh(ctx context.Context) error {
 	var looked sync.WaitGroup
-	looked.Go(func() { t.lookForPasskeys(ctx) }) // two questions, one wait
+	// two questions, one wait
+	looked.Go(func() {
+		defer guard.Catch("page")
+		t.lookForPasskeys(ctx)
+	})
 	err := t.readAddresses(ctx)
 	looked.Wait()
 	return err
@@ -350,6 +356,7 @@ func (t *Tabs) start(fn func(context.Context)) {
 		return
 	}
 	t.tasks.Go(func() {
+		defer guard.Catch("page")
 		ctx, cancel := context.WithTimeout(t.ctx, setupWithin)
 		defer cancel()
 		fn(ctx)
@@ -361,7 +368,10 @@ func (t *Tabs) watch(fn func(context.Context)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.closed {
-		t.tasks.Go(func() { fn(t.ctx) })
+		t.tasks.Go(func() {
+			defer guard.Catch("page")
+			fn(t.ctx)
+		})
 	}
 }
 

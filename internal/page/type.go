@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -14,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/secret"
 )
 
@@ -197,9 +197,9 @@ func (t *Tab) askFocus(ctx context.Context) (field, error) {
 	all := t.frames.list()
 	answers := make([]told, len(all))
 	var hangs atomic.Bool
-	var wg sync.WaitGroup
+	var wg guard.Group
 	for i, f := range all {
-		wg.Go(func() {
+		wg.Run(func() {
 			limited, cancel := t.patient(ctx, f)
 			defer cancel()
 			if err := t.call(limited, f, "focusedField", nil, &answers[i]); err != nil {

@@ -7,10 +7,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // WaitOptions say what to wait for. Several at once are waited for one after the
@@ -196,9 +196,9 @@ func (t *Tab) stillThere(ctx context.Context, l Locator, left time.Duration) (si
 	}{l, within}
 	all := t.frames.list()
 	seen, errs := make([]sighting, len(all)), make([]error, len(all))
-	var wg sync.WaitGroup
+	var wg guard.Group
 	for i, f := range all {
-		wg.Go(func() { errs[i] = t.call(ctx, f, "gone", args, &seen[i]) })
+		wg.Run(func() { errs[i] = t.call(ctx, f, "gone", args, &seen[i]) })
 	}
 	wg.Wait()
 	for i := range all {

@@ -6,6 +6,7 @@ import (
 
 	"tapin/internal/browser"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/page"
 )
 
@@ -40,6 +41,7 @@ func (h *Host) keepAhead(inst browser.Instance, tabs *page.Tabs) bool {
 	}
 	h.ahead.put(inst, tabs)
 	h.starts.Go(func() {
+		defer guard.Catch("sessions")
 		select {
 		case <-inst.Conn().Done():
 		case <-h.life.Done():

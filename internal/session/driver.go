@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // Driver is who acts in a browser.
@@ -80,6 +81,7 @@ func (s *Session) permit(ctx context.Context) error {
 // admits is permit without the disk: note, if there is one, brings the record up to
 // date with when a person last did something.
 func (s *Session) admits(a actor) (note func(), err error) {
+	defer guard.Vital(leaseRoom)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

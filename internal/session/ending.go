@@ -3,11 +3,11 @@ package session
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // Stop ends a session and its browser. A login it was started with is saved,
@@ -133,9 +133,9 @@ func (h *Host) Close(ctx context.Context) error {
 		h.forget(s, "tapin was stopped")
 	}
 	errs := make([]error, len(all))
-	var wg sync.WaitGroup
+	var wg guard.Group
 	for i, s := range all {
-		wg.Go(func() { _, errs[i] = h.end(ctx, s, "tapin was stopped") })
+		wg.Run(func() { _, errs[i] = h.end(ctx, s, "tapin was stopped") })
 	}
 	wg.Wait()
 	return errors.Join(errs...)

@@ -16,6 +16,7 @@ import (
 	"tapin/internal/egress"
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/page"
 	"tapin/internal/store"
 )
@@ -123,7 +124,9 @@ func New(deps Deps, opts *Options) (*Host, error) {
 	h.life, h.stop = context.WithCancel(context.Background())
 	h.records = newRecords(deps.Home, deps.Pump)
 	h.news, h.places = make(chan event.Event, maxNews), make(chan place, maxNews)
-	h.starts.Go(func() { h.tellNews(h.life) })
+	h.starts.Go(func() {
+		guard.Again(h.life, "sessions", func() { h.tellNews(h.life) })
+	})
 	return h, nil
 }
 
@@ -132,7 +135,10 @@ func (h *Host) aside(do func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.closing {
-		h.starts.Go(do)
+		h.starts.Go(func() {
+			defer guard.Catch("sessions")
+			do()
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"tapin/internal/browser"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/page"
 	"tapin/internal/store"
 )
@@ -79,7 +80,9 @@ func (h *Host) start(ctx context.Context, o StartOptions) (*Session, error) {
 // beside does something meanwhile; the returned function waits for its outcome.
 func beside(do func() error) (outcome func() error) {
 	done := make(chan error, 1)
-	go func() { done <- do() }()
+	go func() {
+		done <- guard.Call("sessions", do, errPanicked)
+	}()
 	return sync.OnceValue(func() error { return <-done })
 }
 
@@ -265,3 +268,5 @@ func (h *Host) unreserve(id string) {
 	delete(h.starting, id)
 	h.starts.Done()
 }
+
+var errPanicked = errors.New("a part of it panicked")

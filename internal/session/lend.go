@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/page"
 )
 
@@ -53,12 +54,19 @@ func (h *Host) Lend(ctx context.Context, id, handoff string, o LendOptions) (Len
 	if err != nil {
 		return Lent{}, err
 	}
-	lent, err := h.lend(ctx, s, o)
-	if err != nil && fresh {
-		s.openGate(handoff)
-	}
+	lent, err := Lent{}, errPanicked
+	defer func() {
+		if err != nil && fresh { // also when a look at the page panics
+			s.openGate(handoff)
+		}
+	}()
+	lent, err = h.lend(ctx, s, o)
 	return lent, err
 }
+
+// leaseRoom is who has the wheel. When it panics nobody knows who has, and the
+// process stops: the next one reads it from the hand-off's record.
+const leaseRoom = "lease"
 
 func (h *Host) lend(ctx context.Context, s *Session, o LendOptions) (Lent, error) {
 	ctx = As(ctx, Owner)
@@ -132,6 +140,7 @@ func photo(ctx context.Context, tab *page.Tab) *page.Image {
 
 // closeGate turns the agent away, and reports whether it is this call that did.
 func (s *Session) closeGate(handoff string) (bool, error) {
+	defer guard.Vital(leaseRoom)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch s.lease.handoff {
@@ -145,6 +154,7 @@ func (s *Session) closeGate(handoff string) (bool, error) {
 }
 
 func (s *Session) openGate(handoff string) {
+	defer guard.Vital(leaseRoom)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lease.handoff == handoff {
@@ -154,7 +164,10 @@ func (s *Session) openGate(handoff string) {
 
 // drain takes the turn, and cuts off whoever does not give it back in time.
 func (s *Session) drain(ctx context.Context) error {
-	patience := time.AfterFunc(drainWithin, func() { s.interrupt(errLent) })
+	patience := time.AfterFunc(drainWithin, func() {
+		defer guard.Catch("sessions")
+		s.interrupt(errLent)
+	})
 	defer patience.Stop()
 	return s.await(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tapin/internal/browser"
+	"tapin/internal/guard"
 	"tapin/internal/page"
 )
 
@@ -48,26 +49,32 @@ func (h *Host) watch(s *Session) {
 	s.watched = true
 	s.mu.Unlock()
 	go func() {
-		for {
-			conn := s.view().inst.Conn()
-			select {
-			case <-conn.Done():
-			case <-s.over:
-				return
-			}
-			switch err := h.regain(s, conn.Err()); {
-			case err == nil:
-			case errors.Is(err, browser.ErrTakenOver):
-				// A later sidecar has browser and record: neither is ours to touch.
-				h.forget(s, err.Error())
-				return
-			case s.heldBy() != "" && h.replace(s, err) == nil:
-			default:
-				_, _ = h.end(context.Background(), s, "its browser was lost ("+conn.Err().Error()+")")
-				return
-			}
-		}
+		defer guard.Catch("sessions")
+		guard.Again(h.life, "sessions", func() { h.stayWith(s) })
 	}()
+}
+
+// stayWith gets a session's browser back as often as it is lost, until it is over.
+func (h *Host) stayWith(s *Session) {
+	for {
+		conn := s.view().inst.Conn()
+		select {
+		case <-conn.Done():
+		case <-s.over:
+			return
+		}
+		switch err := h.regain(s, conn.Err()); {
+		case err == nil:
+		case errors.Is(err, browser.ErrTakenOver):
+			// A later sidecar has browser and record: neither is ours to touch.
+			h.forget(s, err.Error())
+			return
+		case s.heldBy() != "" && h.replace(s, err) == nil:
+		default:
+			_, _ = h.end(context.Background(), s, "its browser was lost ("+conn.Err().Error()+")")
+			return
+		}
+	}
 }
 
 // regain brings a lost browser back under the session. It holds the turn, so
@@ -87,6 +94,7 @@ func (h *Host) regain(s *Session, cause error) error {
 	defer cancel()
 	defer context.AfterFunc(h.life, cancel)()
 	go func() {
+		defer guard.Catch("sessions")
 		select {
 		case <-s.over:
 			cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -17,9 +18,9 @@ import (
 	"tapin/internal/egress"
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/handoff"
 	"tapin/internal/inbox"
-	"tapin/internal/insight"
 	"tapin/internal/link"
 	"tapin/internal/liveview"
 	"tapin/internal/logins"
@@ -55,7 +56,8 @@ type sidecar struct {
 	inbox      *inbox.Room
 	logins     *logins.Room
 	oneshots   *oneshot.Room
-	insight    *insight.Room
+	insight    *counting
+	house      *guard.House // of the background rooms
 	figures    figures
 	schedule   *event.Schedule
 	pump       *event.Pump
@@ -84,6 +86,7 @@ func (s *sidecar) close() error {
 // is left open.
 func assemble(ctx context.Context, o Options, control, public string) (*sidecar, error) {
 	s := &sidecar{opts: o, board: &trouble.Board{}, schedule: event.NewSchedule(), prober: reach.New(nil), near: &near{}}
+	s.openHouse()
 	s.watchFiles()
 	if err := s.build(ctx, control, public); err != nil {
 		return nil, errors.Join(err, s.close())
@@ -103,11 +106,11 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 	}
 	providers := newProviders(o, epoch)
 	s.findBrowser(providers)
-	guard, look := policy(o.Config, control, public), page.Look{Locale: o.Config.Browser.Locale, Timezone: o.Config.Browser.Timezone}
+	rules, look := policy(o.Config, control, public), page.Look{Locale: o.Config.Browser.Locale, Timezone: o.Config.Browser.Timezone}
 	s.keepSpares = func(ctx context.Context) {
-		providers.keepSpares(ctx, len(s.sessions.IDs()) == 0, guard, s.sessions.OpenAhead)
+		providers.keepSpares(ctx, len(s.sessions.IDs()) == 0, rules, s.sessions.OpenAhead)
 	}
-	keys, err := s.openLogins(ctx, &checker{providers: providers.get, policy: guard, look: look}, forgetKept(providers))
+	keys, err := s.openLogins(ctx, &checker{providers: providers.get, policy: rules, look: look}, forgetKept(providers))
 	if err != nil {
 		return err
 	}
@@ -142,7 +145,7 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 		PaymentPatterns: o.Config.PaymentGuardPatterns,
 		Max:             o.Config.MaxSessions,
 		Timeout:         o.Config.Integrations.Browserbase.DefaultTimeout.Std(),
-		Policy:          guard,
+		Policy:          rules,
 		Look:            look,
 		Sweep:           sweeps(o.Config, book),
 		TellFront:       o.Config.LiveView == config.LiveViewProvider,
@@ -165,13 +168,17 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 		return err
 	}
 	at.sessions, pay.sessions = s.sessions, s.sessions
-	if s.oneshots, err = newOneShots(o, providers, guard, look, s.journal, registry); err != nil {
+	if s.oneshots, err = newOneShots(o, s.house.Without(guard.OneShots), providers, rules, look, s.journal, registry); err != nil {
 		return err
 	}
 	s.openConsole(ctx)
 	s.openDoor(changes, keys)
 	if s.mcp, err = newMCP(o, control); err != nil {
 		return err
+	}
+	mcp := http.Handler(s.mcp)
+	if s.house.Without(guard.MCP) {
+		mcp = leftOut(guard.MCP)
 	}
 	s.server = apiserver.New(apiserver.Deps{
 		Sessions: apiserver.From(s.sessions), Handoffs: s.handoffs, Approvals: s.approvals, Runs: s.runs,
@@ -183,8 +190,8 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 		Contexts: s.logins, Live: carried{s.sessions}, Porter: keys,
 		Usage: book, Analytics: s.figures,
 		Feed: s.feed, Journal: s.journal, Cleaner: s.sessions,
-		Tokens: &tokens{own: own, home: o.Home, log: o.Logger}, MCP: s.mcp, Registry: registry,
-		Version: o.Version, Provider: string(o.Config.Provider), StartedAt: started, Troubles: s.board.List, Logger: o.Logger,
+		Tokens: &tokens{own: own, home: o.Home, log: o.Logger}, MCP: mcp, Registry: registry,
+		Version: o.Version, Provider: string(o.Config.Provider), StartedAt: started, Troubles: s.troubles, Logger: o.Logger,
 	}, nil)
 	return nil
 }
@@ -194,6 +201,7 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 func (s *sidecar) findBrowser(providers *providers) {
 	found := make(chan struct{})
 	go func() {
+		defer guard.Catch("sidecar")
 		providers.warmUp()
 		close(found)
 	}()

@@ -17,13 +17,6 @@ import (
 	"tapin/internal/site"
 )
 
-// openInsight makes the room of figures, and their metrics.
-func (s *sidecar) openInsight(registry *prometheus.Registry) {
-	s.insight = insight.New(s.opts.Home, s.feed, counted{s.handoffs, s.approvals}, &insight.Options{
-		Keep: s.opts.Config.Retention.Handoffs.Std(), OnEnd: countEnds(registry), Logger: s.opts.Logger,
-	})
-}
-
 // countEnds counts hand-offs as they end. Reasons and ends are fixed lists; sites
 // never become a label.
 func countEnds(registry *prometheus.Registry) func(insight.Handoff) {
@@ -142,7 +135,7 @@ func countedPayment(rec approval.Record) insight.Payment {
 
 // figures put together what the rooms know of how asking went.
 type figures struct {
-	room   *insight.Room
+	room   *counting
 	logins *logins.Room
 	ledger *usage.Ledger
 }

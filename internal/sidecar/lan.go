@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tapin/internal/config"
+	"tapin/internal/guard"
 	"tapin/internal/reach"
 )
 
@@ -54,6 +55,7 @@ func (s *sidecar) serveNear(ctx context.Context, public net.Listener) {
 		s.near.follow(at, reach.Neighbours(), func(l net.Listener) {
 			s.opts.Logger.Info("neighbours may watch", "at", l.Addr().String())
 			serving.Go(func() {
+				defer guard.Catch("sidecar")
 				if err := s.door.Serve(l); err != nil && !errors.Is(err, net.ErrClosed) {
 					s.opts.Logger.Warn("neighbours can no longer watch", "at", l.Addr().String(), "error", err)
 				}

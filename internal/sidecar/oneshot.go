@@ -12,7 +12,7 @@ import (
 )
 
 // newOneShots makes the room of one-shots, over the configured provider.
-func newOneShots(o Options, from *providers, guard egress.Policy, look page.Look, journal *event.Journal, registry *prometheus.Registry) (*oneshot.Room, error) {
+func newOneShots(o Options, without bool, from *providers, guard egress.Policy, look page.Look, journal *event.Journal, registry *prometheus.Registry) (*oneshot.Room, error) {
 	warm := o.Config.Pool.Warm
 	if o.Config.Provider == config.ProviderBrowserbase {
 		warm = 0 // what waits there is paid for
@@ -21,7 +21,7 @@ func newOneShots(o Options, from *providers, guard egress.Policy, look page.Look
 		Provider: func() (browser.Provider, error) { return from.get("") },
 		Journal:  journal,
 	}, &oneshot.Options{
-		Disabled: !o.Config.BrowserTools.Enabled, Warm: warm,
+		Disabled: without || !o.Config.BrowserTools.Enabled, Warm: warm,
 		Policy: guard, Look: look, Registry: registry, Logger: o.Logger,
 	})
 }

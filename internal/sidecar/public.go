@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 
 	"tapin/internal/config"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/link"
 	"tapin/internal/liveview"
 	"tapin/web"
@@ -47,13 +49,17 @@ func (s *sidecar) openLinks(public string) {
 
 // openDoor makes the door that people come in by.
 func (s *sidecar) openDoor(changes *changes, keys credentials) {
+	console := http.Handler(s.console)
+	if s.house.Without(guard.Console) {
+		console = leftOut(guard.Console)
+	}
 	s.door = liveview.New(liveview.Deps{
 		Links: s.links, Screens: screens{s.sessions, s.handoffs, changes}, Handoffs: decisions{s.handoffs},
 		Pages: web.Pages, Uploads: filepath.Join(s.opts.Home.Path(), received),
 	}, &liveview.Options{
 		SameUser: SameUser(os.Getuid()), WatchOnLAN: s.opts.Config.LAN == config.LANWatch,
 		MiniApp: s.miniApp(keys), Reach: s.prober.Answer, Logger: s.opts.Logger,
-		Console: s.console, Owner: s.console.Lets,
+		Console: console, Owner: s.console.Lets,
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"tapin/internal/config"
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/store"
 	"tapin/internal/vault"
 )
@@ -25,6 +26,8 @@ const AddressFile = "control.addr"
 // endWithin bounds the orderly end; whatever is left then is ended by its own deadline.
 const endWithin = 5 * time.Second
 
+var errListener = errors.New("a listener panicked")
+
 // Options are what a sidecar runs with. Home and Config are required.
 type Options struct {
 	Home    *store.Home
@@ -33,6 +36,10 @@ type Options struct {
 	Vault   *vault.Options // where keys and credentials are; nil means the defaults
 	Logger  *slog.Logger
 	OnReady func(control string) // called once, when the listener serves
+	Guarded bool                 // this process is the sidecar: what panics in it is reported, and falls alone where it can
+	// Plant and Planted are for tests: see guard.
+	Plant   func(name string) bool
+	Planted func(room string) <-chan struct{}
 }
 
 // Run serves until ctx ends, then ends everything within five seconds.
@@ -65,6 +72,9 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer func() { _, _ = control.Close(), public.Close() }() // for an end before they serve
+	if o.Guarded {
+		defer o.install()()
+	}
 	s, err := assemble(ctx, o, control.Addr().String(), public.Addr().String())
 	if err != nil {
 		return err
@@ -76,28 +86,42 @@ func (s *sidecar) run(ctx context.Context, listener, public net.Listener) error 
 	control := listener.Addr().String()
 	var tasks sync.WaitGroup
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	tasks.Go(func() { s.schedule.Run(background) })
-	tasks.Go(func() { s.pump.Run(background) })
-	tasks.Go(func() { s.tellDamages(background) })
+	room := func(ctx context.Context, name string, run func(context.Context)) {
+		tasks.Go(func() { s.house.Room(ctx, name, run) })
+	}
+	// What promises hang on stops the process; the next one goes on from the disk.
+	tasks.Go(func() {
+		defer guard.Vital(guard.Deadlines)
+		s.schedule.Run(background)
+	})
+	tasks.Go(func() {
+		defer guard.Vital("feed")
+		s.pump.Run(background)
+	})
+	room(background, guard.Damages, s.tellDamages)
 	letters := event.NewLetterbox(s.opts.Home, s.opts.Logger)
-	tasks.Go(func() { letters.Run(background, s.pump) })
-	tasks.Go(func() { s.handoffs.Run(background) })
-	tasks.Go(func() { s.runs.Run(background) })
-	tasks.Go(func() { s.followNames(background) })
-	tasks.Go(func() { s.view.follow(background) })
-	tasks.Go(func() { s.insight.Run(background) })
+	room(background, guard.Letters, func(ctx context.Context) { letters.Run(ctx, s.pump) })
+	room(background, guard.Sweeps, s.handoffs.Run)
+	room(background, guard.RunSweeps, s.runs.Run)
+	room(background, guard.Address, s.followNames)
+	room(background, guard.Console, s.view.follow)
+	room(background, guard.Figures, s.insight.Run)
 
 	err := s.recover(ctx)
-	tasks.Go(func() { s.recoverLater(background) })
+	room(background, guard.LaterWork, s.recoverLater)
 	s.oneshots.Begin()
 	expecting, expectNobody := context.WithCancel(background)
 	defer expectNobody()
-	tasks.Go(func() { s.keepSpares(expecting) }) // only now: what nobody knows of was ended
+	room(expecting, guard.Spares, s.keepSpares) // only now: what nobody knows of was ended
 	failed := make(chan error, 2)
 	if err == nil {
-		tasks.Go(func() { failed <- s.server.Serve(listener) })
-		tasks.Go(func() { failed <- s.door.Serve(public) })
-		tasks.Go(func() { s.serveNear(background, public) })
+		tasks.Go(func() {
+			failed <- guard.Call("control listener", func() error { return s.server.Serve(listener) }, errListener)
+		})
+		tasks.Go(func() {
+			failed <- guard.Call("public listener", func() error { return s.door.Serve(public) }, errListener)
+		})
+		room(background, guard.Nearby, func(ctx context.Context) { s.serveNear(ctx, public) })
 		err = s.opts.Home.Write(AddressFile, []byte(control+"\n"))
 	}
 	if err == nil {

@@ -13,6 +13,7 @@ import (
 
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/store"
 )
 
@@ -153,6 +154,7 @@ func (r *Room) apply(ctx context.Context, id string, e happening) (Record, error
 // write decides, writes and tells. A run is listed as open only while it has
 // something to tell: there is nothing else to go on with after a crash.
 func (r *Room) write(ctx context.Context, rec Record, e happening) (Record, error) {
+	defer guard.Vital("run record")
 	decided, changed, err := next(rec, e)
 	if err != nil || !changed {
 		return rec, err
@@ -231,12 +233,7 @@ func (r *Room) Run(ctx context.Context) {
 			return
 		case <-wait.C:
 		}
-		r.mu.Lock()
-		more, err := r.archive.Expire(ctx, time.Now().Add(-r.opts.Keep), func(id string) bool {
-			rec, err := r.Get(id)
-			return err == nil && !rec.IsOver() && time.Since(rec.UpdatedAt) < r.opts.Keep
-		})
-		r.mu.Unlock()
+		more, err := r.expire(ctx)
 		if err != nil && ctx.Err() == nil {
 			r.log.Warn("old runs could not be forgotten", "error", err)
 		}
@@ -246,6 +243,16 @@ func (r *Room) Run(ctx context.Context) {
 			wait.Reset(sweepEvery)
 		}
 	}
+}
+
+// expire forgets some of the old ones. It lets go of the lock whatever happens.
+func (r *Room) expire(ctx context.Context) (more bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.archive.Expire(ctx, time.Now().Add(-r.opts.Keep), func(id string) bool {
+		rec, err := r.Get(id)
+		return err == nil && !rec.IsOver() && time.Since(rec.UpdatedAt) < r.opts.Keep
+	})
 }
 
 // Get reads a run.

@@ -10,6 +10,7 @@ import (
 	"github.com/zalando/go-keyring"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/secret"
 	"tapin/internal/store"
 )
@@ -146,6 +147,7 @@ func (k keychain) call(ctx context.Context, fn func() (secret.Text, error)) (sec
 	}
 	answers := make(chan answer, 1)
 	go func() {
+		defer guard.Catch("vault", func() { answers <- answer{err: errPanicked} })
 		value, err := fn()
 		answers <- answer{value, err}
 	}()
@@ -164,3 +166,5 @@ func (k keychain) call(ctx context.Context, fn func() (secret.Text, error)) (sec
 		return secret.Text{}, ctx.Err()
 	}
 }
+
+var errPanicked = errors.New("a part of it panicked")

@@ -10,6 +10,7 @@ import (
 	"tapin/internal/browser"
 	"tapin/internal/cdp"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // lookAfter are the pauses before each look for a session whose making was not
@@ -182,6 +183,7 @@ func (p *Provider) lookLater(id string) {
 		return
 	}
 	p.tasks.Go(func() {
+		defer guard.Catch("browserbase")
 		for _, pause := range lateAfter {
 			if wait(p.life, pause) != nil {
 				return // the account still names it, and the next process looks
@@ -212,7 +214,9 @@ func (p *Provider) inDoubt(id string) bool {
 // made for the same wish is released meanwhile.
 func (p *Provider) enter(ctx context.Context, spec browser.Spec, s remote) (*instance, error) {
 	alone := make(chan error, 1)
-	go func() { alone <- p.onlyOne(ctx, spec.ID, s.ID) }()
+	go func() {
+		alone <- guard.Call("browserbase", func() error { return p.onlyOne(ctx, spec.ID, s.ID) }, errPanicked)
+	}()
 	inst, err := p.dial(ctx, spec.ID, s)
 	if single := <-alone; err == nil && single != nil {
 		_ = inst.Release()
@@ -311,3 +315,5 @@ func (p *Provider) ended(id string, at time.Time) {
 	}
 	p.opts.Ledger.End(id, at)
 }
+
+var errPanicked = errors.New("a part of it panicked")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 // uploads is where Browserbase puts the files it is sent, on the machine of the browser.
@@ -55,6 +56,7 @@ func (p *Provider) upload(ctx context.Context, session, file, name string) error
 	parts := multipart.NewWriter(form)
 	done := make(chan struct{})
 	go func() {
+		defer guard.Catch("browserbase")
 		defer close(done)
 		part, err := parts.CreateFormFile("file", name)
 		if err == nil {

@@ -25,6 +25,7 @@ import (
 	"tapin/internal/browser/local/holder"
 	"tapin/internal/cdp"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/secret"
 )
 
@@ -217,7 +218,10 @@ func (p *Provider) spawn(ctx context.Context, dir string, lock *os.File, chromiu
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	go func() { _ = cmd.Wait() }()
+	go func() {
+		defer guard.Catch("local browsers")
+		_ = cmd.Wait()
+	}()
 
 	type result struct {
 		OK    bool   `json:"ok"`
@@ -225,6 +229,7 @@ func (p *Provider) spawn(ctx context.Context, dir string, lock *os.File, chromiu
 	}
 	said := make(chan result, 1)
 	go func() {
+		defer guard.Catch("local browsers")
 		var r result
 		if err := json.NewDecoder(word).Decode(&r); err != nil {
 			r.Error = "the holder ended before it was ready"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tapin/internal/browser"
+	"tapin/internal/guard"
 	"tapin/internal/store"
 )
 
@@ -117,7 +118,9 @@ func (i *instance) become(ctx context.Context, spec browser.Spec) error {
 	ctx, cancel := context.WithTimeout(ctx, spareWithin)
 	defer cancel()
 	prepared := make(chan error, 1) // by the browser, while the holder answers
-	go func() { prepared <- browser.Prepare(ctx, i.conn, i.ref.Context, spec) }()
+	go func() {
+		prepared <- guard.Call("local browsers", func() error { return browser.Prepare(ctx, i.conn, i.ref.Context, spec) }, errPanicked)
+	}()
 	err := i.KeepUntil(ctx, spec.KeepUntil)
 	if err == nil {
 		err = i.SetPolicy(ctx, spec.Policy)
@@ -164,3 +167,5 @@ func (p *Provider) endBeyond(n int) {
 		_ = inst.End(context.Background())
 	}
 }
+
+var errPanicked = errors.New("a part of it panicked")

@@ -12,6 +12,7 @@ import (
 	"tapin/internal/api"
 	"tapin/internal/chat"
 	"tapin/internal/event"
+	"tapin/internal/guard"
 	"tapin/internal/store"
 )
 
@@ -40,7 +41,10 @@ func (r *Room) Follow(ctx context.Context, c *api.Client, ending func() bool) er
 		at.Seq = api.Newest
 		var looking sync.WaitGroup
 		defer looking.Wait()
-		looking.Go(func() { r.lookAround(ctx, c) })
+		looking.Go(func() {
+			defer guard.Catch("chat")
+			r.lookAround(ctx, c)
+		})
 	}
 	saved := at.Seq
 	for e, err := range c.EventsFrom(ctx, &at.Seq) {
@@ -168,7 +172,7 @@ func (r *Room) take(ctx context.Context, c *api.Client, e event.Event) (mattered
 	case "session.expiring":
 		r.takeExpiring(e)
 		return true, nil
-	case event.DaemonGaveUp, event.WakeFailed, event.WakeMissed, event.FileUnread:
+	case event.DaemonGaveUp, event.CrashLoop, event.RoomGivenUp, event.RoomLeftOut, event.WakeFailed, event.WakeMissed, event.FileUnread:
 		var t event.Trouble
 		if json.Unmarshal(e.Data, &t) == nil && t.Details != "" {
 			r.tellAll(e, note{Text: chat.Clean(t.Details + " " + t.Hint)})

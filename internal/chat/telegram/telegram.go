@@ -15,6 +15,7 @@ import (
 	"tapin/internal/api"
 	"tapin/internal/config"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/secret"
 	"tapin/internal/store"
 )
@@ -87,8 +88,12 @@ func New(home *store.Home, token secret.Text, opts *Options) (*Room, error) {
 func (r *Room) Run(ctx context.Context) {
 	defer r.line.close()
 	var tasks sync.WaitGroup
-	tasks.Go(func() { r.poll(ctx) })
-	tasks.Go(func() { r.deliver(ctx) })
+	tasks.Go(func() {
+		guard.Again(ctx, "chat", func() { r.poll(ctx) })
+	})
+	tasks.Go(func() {
+		guard.Again(ctx, "chat", func() { r.deliver(ctx) })
+	})
 	tasks.Wait()
 	r.mu.Lock()
 	if r.down != nil {
@@ -120,7 +125,10 @@ func (r *Room) detach(ending bool) {
 	defer r.mu.Unlock()
 	r.client, r.attached = nil, make(chan struct{})
 	if !ending && r.down == nil {
-		r.down = time.AfterFunc(downFor, r.tellDown)
+		r.down = time.AfterFunc(downFor, func() {
+			defer guard.Catch("chat")
+			r.tellDown()
+		})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"tapin/internal/cdp"
 	"tapin/internal/egress"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 )
 
 var _ cdp.Transport = (*Client)(nil)
@@ -52,7 +53,10 @@ func Connect(ctx context.Context, dir, mark string, epoch uint64) (*Client, erro
 		return nil, fault.New(fault.BrowserLost, "connect", "the browser's holder does not answer")
 	}
 	c := &Client{conn: conn, in: bufio.NewReaderSize(conn, 256<<10), waiting: map[int64]chan reply{}}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() {
+		defer guard.Catch("holder")
+		_ = conn.SetDeadline(time.Unix(1, 0))
+	})
 	err = c.greet(mark, epoch)
 	if !stop() && err == nil {
 		err = ctx.Err()

@@ -9,10 +9,12 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"tapin/internal/egress"
+	"tapin/internal/guard"
 	"tapin/internal/secret"
 )
 
@@ -28,6 +30,10 @@ const (
 // Options are for tests and for doors of our own; nil means the defaults.
 type Options struct {
 	Resolver egress.Resolver // how names are looked up; default the system's
+	// Guarded says that this process is the holder: what panics in it is reported
+	// in the home of this folder's folder, and falls alone where it can.
+	Guarded bool
+	Version string
 }
 
 // Main is the whole life of a holder process: it reads its Config from in,
@@ -37,6 +43,10 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, opts *Options) error
 	err := json.NewDecoder(in).Decode(&cfg)
 	if err == nil && cfg.Protocol != Protocol {
 		err = fmt.Errorf("protocol %d is not spoken here", cfg.Protocol)
+	}
+	if err == nil && opts != nil && opts.Guarded {
+		home := filepath.Dir(filepath.Dir(cfg.Dir))
+		defer guard.Install(&guard.Process{Reports: &guard.Reports{Home: home, Part: "holder", Version: opts.Version}})()
 	}
 	var h *holder
 	if err == nil {
@@ -153,8 +163,15 @@ func listen(dir string) (net.Listener, error) {
 // run serves until the browser is gone, the time is over, or the end is asked for.
 func (h *holder) run(ctx context.Context) error {
 	pumped := make(chan struct{})
-	go func() { defer close(pumped); h.pump() }()
-	go h.accept()
+	go func() {
+		defer guard.Vital("holder")
+		defer close(pumped)
+		h.pump()
+	}()
+	go func() {
+		defer guard.Vital("holder")
+		h.accept()
+	}()
 
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -200,7 +217,11 @@ wait:
 // goodbye waits for the last words to be read, but not for a client that never will.
 func (h *holder) goodbye() {
 	gone := make(chan struct{})
-	go func() { h.clients.Wait(); close(gone) }()
+	go func() {
+		defer guard.Catch("holder")
+		h.clients.Wait()
+		close(gone)
+	}()
 	select {
 	case <-gone:
 	case <-time.After(2 * time.Second):
@@ -307,7 +328,10 @@ func (h *holder) ackLater(key frameKey) {
 		"id": h.ownID, "method": "Page.screencastFrameAck", "sessionId": key.session,
 		"params": map[string]any{"sessionId": key.cast},
 	})
-	time.AfterFunc(idleAck, func() { _ = h.browser.write(raw, h.ended, nil) })
+	time.AfterFunc(idleAck, func() {
+		defer guard.Catch("holder")
+		_ = h.browser.write(raw, h.ended, nil)
+	})
 }
 
 // failed is called by the guard before it answers the browser, for what it would

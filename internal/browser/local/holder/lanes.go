@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tapin/internal/egress"
+	"tapin/internal/guard"
 )
 
 // maxLanes bounds what a client may open; far more than a browser of ours has contexts.
@@ -57,7 +58,10 @@ func (l *lanes) add(id string) (string, error) {
 		return "", err
 	}
 	l.open[id] = proxy
-	go func() { _ = proxy.Serve(private{at}) }()
+	go func() {
+		defer guard.Catch("holder")
+		_ = proxy.Serve(private{at})
+	}()
 	return at.Addr().String(), nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"tapin/internal/guard"
 	"tapin/internal/wide"
 )
 
@@ -86,15 +87,25 @@ func launch(cfg Config, proxyAddr string) (*process, error) {
 	bindToParent(p.cmd.SysProcAttr)
 
 	started := make(chan error)
-	go p.live(started)
+	go func() {
+		defer guard.Vital("holder")
+		p.live(started)
+	}()
 	err = <-started
 	closeAll(fromUs, toUs, toStderr)
 	if err != nil {
 		closeAll(toBrowser, fromBrowser, stderr)
 		return nil, fmt.Errorf("%s cannot be started: %w", filepath.Base(cfg.Chromium), err)
 	}
-	go p.feed()
-	go func() { _, _ = io.Copy(p.stderr, stderr); _ = stderr.Close() }()
+	go func() {
+		defer guard.Vital("holder")
+		p.feed()
+	}()
+	go func() {
+		defer guard.Catch("holder")
+		_, _ = io.Copy(p.stderr, stderr)
+		_ = stderr.Close()
+	}()
 	return p, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"tapin/internal/browser"
 	"tapin/internal/egress"
+	"tapin/internal/guard"
 )
 
 func (h *holder) accept() {
@@ -19,7 +20,10 @@ func (h *holder) accept() {
 		if err != nil {
 			return
 		}
-		h.clients.Go(func() { h.serve(conn) })
+		h.clients.Go(func() {
+			defer guard.Catch("holder")
+			h.serve(conn)
+		})
 	}
 }
 
@@ -40,7 +44,10 @@ func (h *holder) serve(conn net.Conn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
-	go c.out.run()
+	go func() {
+		defer guard.Catch("holder")
+		c.out.run()
+	}()
 	for {
 		kind, payload, err := readFrame(r, nil)
 		if err != nil {
@@ -175,7 +182,11 @@ func (h *holder) request(c *client, req request) bool {
 		send(reply{Lane: made}, err)
 	case req.Op == opCloseLane:
 		// Its connections take a moment to end; other requests do not wait.
-		h.clients.Go(func() { h.lanes.shut(req.Lane); answer(nil) })
+		h.clients.Go(func() {
+			defer guard.Catch("holder")
+			h.lanes.shut(req.Lane)
+			answer(nil)
+		})
 	default:
 		answer(fmt.Errorf("the request %q cannot be understood", req.Op))
 	}
