@@ -154,17 +154,11 @@ func wellUsed(t *testing.T) *payer {
 	p.must("owner", "POST", "/owners/pair", nil)
 	p.must("owner", "POST", "/console/sign-in", nil)
 	run := p.must("agent", "POST", "/task-run/start", map[string]any{"goal": "pay the bill"}).text("run_id")
-	for range 2 { // the second one leaves the login before beside the login
-		p.must("agent", "POST", "/session/start", map[string]any{"url": p.site.URL + "/bank", "context": "bank", "screenshot": false})
-		id := p.handsOver(map[string]any{"reason": "login", "capture_screenshot": true, "run_id": run})
-		p.reads("I need you to log in")
-		p.must("owner", "POST", "/handoff/"+id+"/finish", nil)
-		p.must("agent", "POST", "/session/stop", nil)
-	}
+	p.must("agent", "POST", "/session/start", map[string]any{"url": p.site.URL + "/bank", "context": "bank", "screenshot": false})
+	first := p.handsOver(map[string]any{"reason": "login", "capture_screenshot": true, "run_id": run})
+	p.must("owner", "POST", "/handoff/"+first+"/finish", nil)
 	p.must("agent", "POST", "/task-run/"+run+"/complete", map[string]any{"status": "COMPLETED"})
 	p.must("agent", "POST", "/task-run/start", map[string]any{"goal": "go on"})
-
-	p.must("agent", "POST", "/session/start", map[string]any{"screenshot": false})
 	p.bill("august")
 	paid := p.asks("142.50", "pending")
 	p.question("Verizon bill is $142.50 — okay to confirm?")
@@ -178,7 +172,7 @@ func wellUsed(t *testing.T) *payer {
 		todos, _ := p.must("owner", "GET", "/todos", nil).body["todos"].([]any)
 		return len(todos) > 0
 	})
-	p.must("agent", "POST", "/browser/extract", map[string]any{"url": p.site.URL + "/read"})
+	p.must("agent", "POST", "/browser/screenshot", map[string]any{"url": p.site.URL + "/read"})
 	p.says("please use the blue card next time")
 	p.within("a message for the agent", func() bool {
 		all, _ := p.must("agent", "GET", "/inbox", nil).body["messages"].([]any)
@@ -399,7 +393,7 @@ func (r *ruin) lives() {
 	if ended.text("status") != "FINISHED" {
 		r.t.Errorf("the hand-off ended as %v", ended.body)
 	}
-	r.asked(who, "POST", "/session/"+session+"/stop", map[string]any{})
+	r.asked(who, "POST", "/sessions/"+session+"/stop", map[string]any{})
 	if out, err := r.tapin("down"); err != nil {
 		r.t.Errorf("down: %v\n%s", err, out)
 	}

@@ -48,8 +48,9 @@ if something must be mended.
 
 With --fix it mends what it safely can, and says what it did: it closes a home
 that others could write to, clears away what dead browsers left, and with your
-consent installs a browser, moves to a free port, or replaces a token that
-others could have read. It never touches records, logins or what runs, and
+consent installs a browser, moves to a free port, replaces a token that others
+could have read, takes the version before of a file that cannot be read, or puts
+such a file aside. It removes no record and no login, ends nothing that runs, and
 locks need no mending: the system frees them with their process.`,
 		Example: `  tapin doctor
   tapin doctor --fix
@@ -129,7 +130,9 @@ func (a *app) examine(ctx context.Context) []finding {
 	switch {
 	case err != nil:
 		f := findingOf("home", bad, err)
-		f.mend = a.mendHome()
+		if f.mend = a.mendHome(); f.mend == nil {
+			f.mend = a.mendCounter()
+		}
 		found = append(found, f)
 	case home == nil:
 		path, _ := a.homePath()
@@ -137,6 +140,7 @@ func (a *app) examine(ctx context.Context) []finding {
 	default:
 		defer func() { _ = home.Close() }()
 		found = append(found, a.examineHome(home), examineDisk(home.Path()))
+		found = append(found, a.examineFiles(home)...)
 		var f finding
 		running, f = a.examineRunning(home)
 		found = append(found, f, a.examineVault(ctx, home))

@@ -3,6 +3,7 @@ package event
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
