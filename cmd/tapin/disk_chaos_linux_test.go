@@ -418,11 +418,11 @@ func (r *ruin) asked(who, method, path string, body any) answer {
 func (d damaged) told() bool {
 	noticed := []string{
 		"figures", "policies", "owners", "console", "inbox state", "token", "owner token", "vault source", "installation",
-		"login record", "session", "hand-off", "chat progress",
+		"login record", "session",
 	}
 	switch d.damage {
 	case isGarbage, isUnreadable, isFolder, isEmpty, isHalf:
-		return slices.Contains(noticed, d.kind.Name) && d.kind.Name != "chat progress" // that one the daemon reads
+		return slices.Contains(noticed, d.kind.Name)
 	}
 	return false
 }

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		standInForTheWeb()
 		os.Exit(run(func(env *cli.Env) {
 			env.OnDisk = dieWhenTold()
+			env.OnRead = failWhenTold()
 			env.Keyring = keychainInAFile()
 		}))
 	}}

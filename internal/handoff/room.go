@@ -161,10 +161,19 @@ func fingerprintKey(home *store.Home) ([]byte, error) {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	err := home.Create(keyFile, key)
-	if errors.Is(err, fs.ErrExist) {
-		key, err = home.Read(keyFile)
+	if !errors.Is(err, fs.ErrExist) {
+		return key, err
 	}
-	return key, err
+	kept, err := home.Read(keyFile)
+	if err == nil && len(kept) < len(key) {
+		err = home.Unreadable(keyFile, errors.New("it holds no key"))
+	}
+	if errors.Is(err, fault.Unreadable) {
+		// One of this process alone: until it is mended, a page that was looked at
+		// by another process counts as changed.
+		return key, nil
+	}
+	return kept, err
 }
 
 // StartOptions are what a hand-off is to be.
