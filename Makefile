@@ -6,13 +6,14 @@ FUZZTIME ?= 30s
 CHAOS    ?= 50
 PKGS     ?= ./...
 
-# Two packages at a time: each may have a Chromium of its own running.
-TESTFLAGS ?= -p 2 -timeout 15m
+# Two packages at a time: each may have a Chromium of its own running. make vet
+# has looked at all already, and what only a debugger reads takes time to link.
+TESTFLAGS ?= -p 2 -timeout 15m -vet=off -ldflags='-s -w'
 # Under the race detector a program waits before it ends for what other threads
 # may have to report, a second by default; there are hundreds of them here.
 export GORACE ?= atexit_sleep_ms=50
 # The longest first, or the last of them would run alone.
-LONGEST    = $(if $(filter ./...,$(PKGS)),./cmd/tapin ./internal/sidecar ./internal/page)
+LONGEST    = $(if $(filter ./...,$(PKGS)),./cmd/tapin $(addprefix ./internal/,page sidecar mcpserver browser/local/canary session oneshot liveview browser/local))
 
 LDFLAGS := -s -w -X tapin/internal/cli.version=$(VERSION)
 TOOLS   := bin/tools
@@ -49,8 +50,12 @@ verify: setup build ## show a hand-off from beginning to end, with the program i
 	@scripts/verify/handoff.sh
 
 race: go cc ## the tests under the race detector, nothing else
-	@echo "race: $(GO) test -race $(TESTFLAGS) $(LONGEST) $(PKGS)"
+	@echo "race: $(GO) test -race $(PKGS)"
 	@CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(LONGEST) $(PKGS)
+
+slow: setup setup-test cc ## the same, and then the packages and tests that took longest
+	@mkdir -p bin
+	@CGO_ENABLED=1 $(GO) test -race -json $(TESTFLAGS) $(LONGEST) $(PKGS) > bin/tests.json; code=$$?; scripts/slow.sh bin/tests.json; exit $$code
 
 test-long: setup setup-test cc ## the tests that take their time, which make test leaves out
 	@TAPIN_TEST_LONG=1 TAPIN_TEST_GUIDES=1 CGO_ENABLED=1 $(GO) test -race -p 2 -timeout 60m $(PKGS)
