@@ -187,7 +187,7 @@ func TestHardPages(t *testing.T) {
 func (s *stage) clickHard(ctx context.Context, t *testing.T, path string, h hard, l page.Locator) {
 	t.Helper()
 	s.open(ctx, t, path)
-	got, err := s.tab.Click(ctx, l, page.ClickOptions{})
+	got, err := s.tab.Click(ctx, l, page.ClickOptions{Timeout: testwait.Limit()})
 	if err != nil {
 		t.Fatal(err)
 	}
