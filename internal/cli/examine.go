@@ -97,7 +97,7 @@ func (a *app) examineVault(ctx context.Context, home *store.Home) finding {
 	}
 	return finding{Name: name, Verdict: warn,
 		Text: "No keychain answered when the key that seals saved logins was made, so it lies in a file: " +
-			a.tilde(filepath.Join(home.Path(), "vault.key")) + "." + others,
+			a.tilde(filepath.Join(home.Path(), v.KeyFile())) + "." + others,
 		Fix: "Whoever can read that file can open the saved logins. Keep it out of backups, or use a machine with a keychain."}
 }
 

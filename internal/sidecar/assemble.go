@@ -240,6 +240,9 @@ func (s *sidecar) openLogins(ctx context.Context, look logins.Checker, forget fu
 		}
 		return login.Domain, err
 	}
+	if err := vault.Finish(ctx, s.opts.Home, &opts); err != nil {
+		s.opts.Logger.Warn("a change of the sealing key could not be brought to its end yet", "error", err)
+	}
 	keys, err := vault.OpenLater(ctx, s.opts.Home, &opts)
 	if err != nil {
 		return nil, err

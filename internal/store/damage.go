@@ -148,9 +148,11 @@ func (h *Home) spare(op, name string) error {
 // cannot be used, and makes room for another. Nothing is overwritten by it.
 func (h *Home) PutAside(name string, why error) (aside string, err error) {
 	op := "put aside " + name
-	if err := h.may(op); err != nil {
+	end, err := h.change(op, "") // also of a file that is left as it is
+	if err != nil {
 		return "", err
 	}
+	defer func() { end() }()
 	for at := time.Now().UTC(); ; at = at.Add(time.Millisecond) {
 		aside = name + layout.DamagedMark + at.Format(damagedAt)
 		if _, err := h.root.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
@@ -168,6 +170,8 @@ func (h *Home) PutAside(name string, why error) (aside string, err error) {
 	if err != nil {
 		return "", storageError(op, err)
 	}
+	end()
+	end = func() {} // what follows are changes of their own
 	h.ill.Lock()
 	for file := range h.unread {
 		if file == name || strings.HasPrefix(file, name+"/") {

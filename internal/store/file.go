@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -96,28 +97,32 @@ func (h *Home) WriteJSON(name string, v any) error {
 
 // Remove removes a file or an empty folder. A missing one is fs.ErrNotExist.
 func (h *Home) Remove(name string) error {
-	if err := h.mayChange("remove "+name, name); err != nil {
+	end, err := h.change("remove "+name, name)
+	if err != nil {
 		return err
 	}
+	defer end()
 	if err := h.root.Remove(name); err != nil {
 		return storageError("remove "+name, err)
 	}
 	h.made("remove "+name, Removed)
-	err := h.syncFolder(path.Dir(name))
+	err = h.syncFolder(path.Dir(name))
 	h.made("remove "+name, FolderKept)
 	return storageErrorOrNil("remove "+name, err)
 }
 
 // RemoveAll removes a file or a folder with all in it. A missing one is fine.
 func (h *Home) RemoveAll(name string) error {
-	if err := h.mayChange("remove "+name, name); err != nil {
+	end, err := h.change("remove "+name, name)
+	if err != nil {
 		return err
 	}
+	defer end()
 	if err := h.root.RemoveAll(name); err != nil {
 		return storageError("remove "+name, err)
 	}
 	h.made("remove "+name, Removed)
-	err := h.syncFolder(path.Dir(name))
+	err = h.syncFolder(path.Dir(name))
 	h.made("remove "+name, FolderKept)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -177,9 +182,11 @@ func (h *Home) mayChange(op, name string) error {
 // put writes a temp file and lets publish give it its name. Only a whole,
 // synced file ever gets a name that readers look at.
 func (h *Home) put(op, name string, data []byte, publish func(temp, name string) error) error {
-	if err := h.mayChange(op, name); err != nil {
+	end, err := h.change(op, name)
+	if err != nil {
 		return err
 	}
+	defer end()
 	temp, err := h.writeTemp(op, data)
 	if err != nil {
 		return storageError(op, err)
@@ -241,4 +248,23 @@ func (h *Home) syncFolder(dir string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// ReadIfPrefix returns the content of a file that begins with prefix, and nil
+// of one that does not.
+func (h *Home) ReadIfPrefix(name, prefix string) ([]byte, error) {
+	f, err := h.root.Open(name)
+	if err != nil {
+		return nil, storageError("read "+name, err)
+	}
+	defer func() { _ = f.Close() }()
+	head := make([]byte, len(prefix))
+	if _, err := io.ReadFull(f, head); err != nil || string(head) != prefix {
+		return nil, nil //nolint:nilerr // a shorter one does not begin with it
+	}
+	rest, err := io.ReadAll(f)
+	if err != nil {
+		return nil, storageError("read "+name, err)
+	}
+	return append(head, rest...), nil
 }

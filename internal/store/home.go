@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/gofrs/flock"
@@ -53,6 +54,8 @@ type Home struct {
 	guard func(change string) error
 	step  func(change string, step Step)
 	bad   func(name string) error
+
+	hasDoors atomic.Bool // of a freeze
 
 	// write puts bytes into an open file; tests make it fail.
 	write func(change string, f *os.File, data []byte, sync bool) error

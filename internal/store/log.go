@@ -88,9 +88,11 @@ func (l *Log) Append(line []byte) error {
 	if bytes.IndexByte(line, '\n') >= 0 || !json.Valid(line) {
 		return fmt.Errorf("%s: the line is not one line of JSON", op)
 	}
-	if err := l.home.may(op); err != nil {
+	end, err := l.home.change(op, "")
+	if err != nil {
 		return err
 	}
+	defer end()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file == nil {

@@ -106,9 +106,11 @@ func (t *Truth[T]) Write(next T) error {
 // before. It is durable with the next write, which syncs the folder.
 func (h *Home) keepBefore(name string) error {
 	op := "keep the version before of " + name
-	if err := h.may(op); err != nil {
+	end, err := h.change(op, "")
+	if err != nil {
 		return err
 	}
+	defer end()
 	folder, err := h.scratchFolder()
 	if err != nil {
 		return storageError(op, err)

@@ -38,94 +38,125 @@ const (
 type sourceRecord struct {
 	Source    Source `json:"source"`
 	Recipient string `json:"recipient"`
+	// Entry is the name that the key has there; none is that of a first key.
+	Entry string `json:"entry,omitempty"`
 }
 
-// findKey sets the vault's identity and source. The caller holds the lock.
-func (v *Vault) findKey(ctx context.Context, home *store.Home, log *slog.Logger) error {
-	var known sourceRecord
-	err := home.ReadJSON(sourceFile, &known)
+// entry is the name that the key has in its place.
+func (r sourceRecord) entry() string {
+	switch {
+	case r.Entry != "":
+		return r.Entry
+	case r.Source == FromFile:
+		return keyFile
+	case r.Source == FromKeychain:
+		return keyService
+	}
+	return ""
+}
+
+// findKey sets the vault's identity and where it is. The caller holds the lock.
+func (v *Vault) findKey(ctx context.Context, log *slog.Logger) error {
+	err := v.home.ReadJSON(sourceFile, &v.at)
 	switch {
 	case err == nil:
-		return v.reuseKey(ctx, home, known)
+		if v.identity, err = v.keyAt(ctx, v.at); err != nil {
+			return err
+		}
+		return v.findNext(ctx)
 	case !missing(err):
 		return fmt.Errorf("open vault: %w", err)
 	}
 	// A key file without a record is older than the record: it is the key.
-	hasFile, err := home.Exists(keyFile)
+	hasFile, err := v.home.Exists(keyFile)
 	if err != nil {
 		return fmt.Errorf("open vault: %w", err)
 	}
+	v.at = sourceRecord{}
 	if hasFile {
-		v.source = FromFile
-		v.identity, err = keyFromFile(home)
+		v.at.Source = FromFile
+		v.identity, err = keyFromFile(v.home, keyFile)
 	} else {
-		err = v.chooseKey(ctx, home, log)
+		err = v.chooseKey(ctx, log)
 	}
 	if err != nil {
 		return err
 	}
-	return home.WriteJSON(sourceFile, sourceRecord{v.source, v.Recipient()})
+	v.at.Recipient = v.Recipient()
+	return v.home.WriteJSON(sourceFile, v.at)
 }
 
-// reuseKey gets the key from where it was before, and from nowhere else.
-func (v *Vault) reuseKey(ctx context.Context, home *store.Home, known sourceRecord) (err error) {
-	v.source = known.Source
+// keyAt gets the key from where a record says that it is, and from nowhere else.
+func (v *Vault) keyAt(ctx context.Context, known sourceRecord) (id *age.X25519Identity, err error) {
 	switch known.Source {
 	case FromKeychain:
-		v.identity, err = v.keyFromKeychain(ctx)
+		id, err = v.keyFromKeychain(ctx, known.entry())
 		if errors.Is(err, keyring.ErrNotFound) {
-			return refused("Restore the entry from a backup of the keychain. To give up what was sealed, remove "+sourceFile+" from tapin's home.",
-				"the keychain no longer has the entry %s", keyService)
+			return nil, refused("Restore the entry from a backup of the keychain. To give up what was sealed, remove "+sourceFile+" from tapin's home.",
+				"the keychain no longer has the entry %s", known.entry())
 		}
 	case FromEnvironment:
 		if v.getenv(keyVariable) == "" {
-			return refused("Set it to the key used before. To give up what was sealed, remove "+sourceFile+" from tapin's home.",
+			return nil, refused("Set it to the key used before. To give up what was sealed, remove "+sourceFile+" from tapin's home.",
 				"the key came from %s, which is not set", keyVariable)
 		}
-		v.identity, err = v.keyFromEnvironment()
+		id, err = v.keyFromEnvironment()
 	case FromFile:
-		v.identity, err = keyFromFile(home)
+		id, err = keyFromFile(v.home, known.entry())
 	case "":
-		return home.Unreadable(sourceFile, errors.New("it names no place"))
+		return nil, v.home.Unreadable(sourceFile, errors.New("it names no place"))
 	default:
-		return refused("Install the tapin that wrote it, or a newer one.", "%s names no place this tapin knows", sourceFile)
+		return nil, refused("Install the tapin that wrote it, or a newer one.", "%s names no place this tapin knows", sourceFile)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if v.Recipient() != known.Recipient && known.Source == FromFile {
-		return home.Unreadable(keyFile, errors.New("it has another key than the one used before"))
+	if id.Recipient().String() != known.Recipient && known.Source == FromFile {
+		return nil, v.home.Unreadable(known.entry(), errors.New("it has another key than the one used before"))
 	}
-	if v.Recipient() != known.Recipient {
-		return refused("Put the earlier key back. To give up what was sealed, remove "+sourceFile+" from tapin's home.",
+	if id.Recipient().String() != known.Recipient {
+		return nil, refused("Put the key back that was used last. To give up what was sealed, remove "+sourceFile+" from tapin's home.",
 			"the %s has another key than the one used before", known.Source)
 	}
-	return nil
+	return id, nil
 }
 
 // chooseKey decides, the first time, where the key is kept.
-func (v *Vault) chooseKey(ctx context.Context, home *store.Home, log *slog.Logger) (err error) {
-	v.source = FromKeychain
-	v.identity, err = v.keyFromKeychain(ctx)
+func (v *Vault) chooseKey(ctx context.Context, log *slog.Logger) (err error) {
+	v.at.Source = FromKeychain
+	v.identity, err = v.keyFromKeychain(ctx, keyService)
 	if errors.Is(err, keyring.ErrNotFound) {
-		v.identity, err = v.newKeychainKey(ctx)
+		v.identity, err = newKey()
+		if err == nil {
+			err = v.keyIntoKeychain(ctx, keyService, v.identity)
+		}
 	}
 	if err == nil || ctx.Err() != nil || !errors.Is(err, errUnavailable) {
 		return err
 	}
 	if v.getenv(keyVariable) != "" {
-		v.source = FromEnvironment
+		v.at.Source = FromEnvironment
 		v.identity, err = v.keyFromEnvironment()
 		return err
 	}
-	log.Warn("no keychain: the sealing key is kept in a file that only this user can read", "file", filepath.Join(home.Path(), keyFile))
-	v.source = FromFile
-	v.identity, err = age.GenerateX25519Identity()
-	if err != nil {
-		return fmt.Errorf("open vault: %w", err)
+	log.Warn("no keychain: the sealing key is kept in a file that only this user can read", "file", filepath.Join(v.home.Path(), keyFile))
+	v.at.Source = FromFile
+	if v.identity, err = newKey(); err != nil {
+		return err
 	}
-	return home.Create(keyFile, []byte(v.identity.String()+"\n"))
+	return v.home.Create(keyFile, keyText(v.identity))
 }
+
+func newKey() (*age.X25519Identity, error) {
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	return id, nil
+}
+
+// keyText is a key as it stands in its file.
+func keyText(id *age.X25519Identity) []byte { return []byte(id.String() + "\n") }
 
 // KeepKeyInFile has the vault of a home keep its key in a file there, and never
 // ask a keychain for it: what is sealed there is worth no more than its home.
@@ -136,54 +167,50 @@ func KeepKeyInFile(home *store.Home) error {
 			return err
 		}
 	}
-	identity, err := age.GenerateX25519Identity()
+	identity, err := newKey()
 	if err != nil {
-		return fmt.Errorf("make a key: %w", err)
+		return err
 	}
-	return home.Create(keyFile, []byte(identity.String()+"\n"))
+	return home.Create(keyFile, keyText(identity))
 }
 
-func (v *Vault) keyFromKeychain(ctx context.Context) (*age.X25519Identity, error) {
-	key, err := v.keys.get(ctx, keyService)
+func (v *Vault) keyFromKeychain(ctx context.Context, entry string) (*age.X25519Identity, error) {
+	key, err := v.keys.get(ctx, entry)
 	if errors.Is(err, errUnavailable) {
 		return nil, refused("Unlock the keychain and try again.", "%w", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return parseKey(key, "the keychain entry "+keyService)
+	return parseKey(key, "the keychain entry "+entry)
 }
 
-// newKeychainKey stores a new key and reads it back: a keychain that forgets
-// must not be trusted with the only copy.
-func (v *Vault) newKeychainKey(ctx context.Context) (*age.X25519Identity, error) {
-	id, err := age.GenerateX25519Identity()
-	if err != nil {
-		return nil, fmt.Errorf("open vault: %w", err)
-	}
+// keyIntoKeychain stores a key and reads it back: a keychain that forgets must
+// not be trusted with the only copy.
+func (v *Vault) keyIntoKeychain(ctx context.Context, entry string, id *age.X25519Identity) error {
 	key := secret.New(id.String())
-	if err := v.keys.set(ctx, keyService, key); err != nil {
-		return nil, err
+	if err := v.keys.set(ctx, entry, key); err != nil {
+		return err
 	}
-	stored, err := v.keys.get(ctx, keyService)
+	stored, err := v.keys.get(ctx, entry)
 	if err != nil {
-		return nil, fmt.Errorf("%w: it did not keep an entry", errUnavailable)
+		return fmt.Errorf("%w: it did not keep an entry", errUnavailable)
 	}
 	if !stored.Equal(key) {
-		return nil, fmt.Errorf("%w: it changed an entry", errUnavailable)
+		return fmt.Errorf("%w: it changed an entry", errUnavailable)
 	}
-	return id, nil
+	return nil
 }
 
 func (v *Vault) keyFromEnvironment() (*age.X25519Identity, error) {
 	return parseKey(secret.New(v.getenv(keyVariable)), keyVariable)
 }
 
-func keyFromFile(home *store.Home) (*age.X25519Identity, error) {
-	file := filepath.Join(home.Path(), keyFile)
-	data, err := home.Read(keyFile)
+func keyFromFile(home *store.Home, name string) (*age.X25519Identity, error) {
+	file := filepath.Join(home.Path(), name)
+	data, err := home.Read(name)
 	if missing(err) {
-		return nil, home.Unreadable(keyFile, errors.New("it is gone"))
+		return nil, home.Unreadable(name, errors.New("it is gone"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open vault: %w", err)

@@ -90,11 +90,11 @@ func (v *Vault) SealWithPassphrase(pass secret.Text, name, origin string, plaint
 // without armor. Anything else, also what was sealed with another key or for
 // another name, is INTEGRITY_MISMATCH.
 func (v *Vault) Open(name, origin string, sealed []byte) ([]byte, error) {
-	key, err := v.key()
+	keys, err := v.identities()
 	if err != nil {
 		return nil, err
 	}
-	return decrypt(name, origin, sealed, key,
+	return decrypt(name, origin, sealed, keys,
 		"it was sealed with another key", "Use the key that sealed it, or log in once more.")
 }
 
@@ -109,7 +109,7 @@ func (v *Vault) OpenWithPassphrase(pass secret.Text, name, origin string, sealed
 	id.SetMaxWorkFactor(workFactor)
 	v.stretch.Lock()
 	defer v.stretch.Unlock()
-	return decrypt(name, origin, sealed, id,
+	return decrypt(name, origin, sealed, []age.Identity{id},
 		"the passphrase is wrong, or it was not sealed with one", "Give the passphrase that it was sealed with.")
 }
 
@@ -150,7 +150,7 @@ func encrypt(dst io.Writer, name, origin string, plaintext []byte, to ...age.Rec
 
 // decrypt opens and checks what it was sealed for. stranger and hint are said
 // when the identity is not one that it was sealed for.
-func decrypt(name, origin string, sealed []byte, id age.Identity, stranger, hint string) ([]byte, error) {
+func decrypt(name, origin string, sealed []byte, ids []age.Identity, stranger, hint string) ([]byte, error) {
 	op := "open sealed " + name
 	head, err := header(name, origin)
 	if err != nil {
@@ -160,7 +160,7 @@ func decrypt(name, origin string, sealed []byte, id age.Identity, stranger, hint
 	if text := bytes.TrimSpace(sealed); bytes.HasPrefix(text, []byte(armor.Header)) {
 		src = armor.NewReader(bytes.NewReader(text))
 	}
-	r, err := age.Decrypt(src, id)
+	r, err := age.Decrypt(src, ids...)
 	if _, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
 		return nil, fault.New(fault.IntegrityMismatch, op, "%s", stranger).WithHint("%s", hint)
 	}

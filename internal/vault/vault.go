@@ -37,11 +37,12 @@ type Options struct {
 // is safe for concurrent use.
 type Vault struct {
 	*Credentials
-	source  Source
 	stretch sync.Mutex // one passphrase at a time: each takes memory to stretch
 
 	mu       sync.Mutex
+	at       sourceRecord
 	identity *age.X25519Identity // nil while it cannot be read
+	next     *age.X25519Identity // while files are sealed anew with it; else nil
 	find     func() error        // looks for it again
 	failed   error               // why the last look found none
 	again    time.Time           // when the next one may be
@@ -80,7 +81,7 @@ func Open(ctx context.Context, home *store.Home, opts *Options) (*Vault, error) 
 		return nil, fmt.Errorf("open vault: %w", err)
 	}
 	defer unlock()
-	if err := v.findKey(ctx, home, o.Logger); err != nil {
+	if err := v.findKey(ctx, o.Logger); err != nil {
 		return nil, err
 	}
 	return v, nil
@@ -101,7 +102,7 @@ func OpenLater(ctx context.Context, home *store.Home, opts *Options) (*Vault, er
 		defer cancel()
 		found, err := Open(ctx, home, opts)
 		if err == nil {
-			v.identity, v.source = found.identity, found.source
+			v.at, v.identity, v.next = found.at, found.identity, found.next
 		}
 		return err
 	}
@@ -129,7 +130,17 @@ func (v *Vault) key() (*age.X25519Identity, error) {
 func (v *Vault) Source() Source {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.source
+	return v.at.Source
+}
+
+// KeyFile names the file of the home that the key is in, if it is in one.
+func (v *Vault) KeyFile() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.at.Source != FromFile {
+		return ""
+	}
+	return v.at.entry()
 }
 
 // Recipient is the public half of the key, in age's form. It is no secret. There
