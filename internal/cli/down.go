@@ -107,12 +107,17 @@ func (d *downAnswer) sentence() string {
 // endBrowsers ends the browsers that no sidecar looks after any more. A holder
 // keeps its browser for a sidecar to come; after down there is none.
 func endBrowsers(ctx context.Context, home *store.Home) (ended int, err error) {
+	if _, held, err := home.LockHolder("sidecar"); err != nil || held {
+		return 0, err // somebody starts tapin meanwhile, and goes on with them
+	}
+	return endBrowsersAlone(ctx, home)
+}
+
+// endBrowsersAlone is endBrowsers for who keeps sidecars from starting.
+func endBrowsersAlone(ctx context.Context, home *store.Home) (ended int, err error) {
 	const run = "run"
 	if names, err := home.List(run); err != nil || len(names) == 0 {
 		return 0, err
-	}
-	if _, held, err := home.LockHolder("sidecar"); err != nil || held {
-		return 0, err // somebody starts tapin meanwhile, and goes on with them
 	}
 	epoch, err := home.Counter("epoch")
 	if err != nil {

@@ -36,6 +36,29 @@ func Find(home *store.Home) (r Running, err error) {
 	return r, err
 }
 
+// Alone keeps tapin from running under a home until unlock is called. It is
+// BUSY while it runs.
+func Alone(home *store.Home) (unlock func(), err error) {
+	var held []func()
+	unlock = func() {
+		for _, each := range held {
+			each()
+		}
+	}
+	for _, name := range []string{daemonLock, sidecarLock} {
+		each, ok, err := home.TryLock(name)
+		if err == nil && !ok {
+			err = fault.New(fault.Busy, "have the home alone", "tapin is running under it")
+		}
+		if err != nil {
+			unlock()
+			return nil, err
+		}
+		held = append(held, each)
+	}
+	return unlock, nil
+}
+
 // Control is where the running sidecar listens, as host:port.
 func Control(home *store.Home) (string, error) {
 	raw, err := home.Read(addressFile)

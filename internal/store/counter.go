@@ -92,3 +92,22 @@ func (h *Home) MendCounter(name string) error {
 	_, err := h.PutAside(path.Join(counterFolder, name), errors.New("it holds no number"))
 	return err
 }
+
+// RaiseCounter has the counter of that name go on beyond a value, if it is not there yet.
+func (h *Home) RaiseCounter(name string, beyond uint64) error {
+	unlock, err := h.Lock(context.Background(), "counter-"+name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	file := path.Join(counterFolder, name)
+	if value, err := h.readCounter(file); err != nil || value >= beyond {
+		return err
+	}
+	return h.Write(file, strconv.AppendUint(nil, beyond, 10))
+}
+
+// CounterAt is the value that a counter gave last; 0 if it gave none.
+func (h *Home) CounterAt(name string) (uint64, error) {
+	return h.readCounter(path.Join(counterFolder, name))
+}

@@ -82,6 +82,9 @@ var migrations = []migration{
 	{to: 1, run: func(*Home) error { return nil }}, // the first layout: nothing to bring along
 }
 
+// Schema is the version that Open brings homes to.
+func Schema() int { return migrations[len(migrations)-1].to }
+
 // Open opens the home at path and makes it if there is none. It refuses a
 // folder that other users can write to, and one that a newer tapin has
 // migrated; it changes nothing in either, but gives this user's own rights back.

@@ -133,11 +133,7 @@ func rekey(ctx context.Context, home *store.Home, opts *Options, how *RekeyOptio
 	if how == nil {
 		how = &RekeyOptions{}
 	}
-	known, err := home.Exists(sourceFile)
-	if err != nil {
-		return Rekeyed{}, err
-	}
-	if there, err := home.Exists(keyFile); err != nil || !known && !there {
+	if known, err := IsMade(home); err != nil || !known {
 		return Rekeyed{}, errors.Join(err, fault.New(fault.NotFound, "change the key", "this home has none yet").
 			WithHint("It is made when tapin first starts; there is nothing to change."))
 	}
@@ -334,8 +330,44 @@ func open(sealed []byte, id age.Identity) (plain []byte, opened bool, damaged er
 	return plain, true, err
 }
 
-// Key is the key itself, for a backup, and the place it is in.
+// IsMade reports whether a home has a key.
+func IsMade(home *store.Home) (bool, error) {
+	for _, name := range []string{sourceFile, keyFile} {
+		if there, err := home.Exists(name); err != nil || there {
+			return there, err
+		}
+	}
+	return false, nil
+}
+
+// Unchanged returns nil if this key alone opens what is sealed in its home now.
+func (v *Vault) Unchanged() error {
+	changing, err := v.home.Exists(nextFile)
+	if err != nil {
+		return err
+	}
+	var now sourceRecord
+	if err := v.home.ReadJSON(sourceFile, &now); err != nil {
+		return err
+	}
+	if changing || now.Recipient != v.Recipient() {
+		return fault.New(fault.Busy, "use the key", "it is being changed").
+			WithHint("Try again when tapin vault rekey has ended; if it was cut off, run it again.")
+	}
+	return nil
+}
+
+// Key is the key itself// Key is the key itself, for a backup, and the place it is in.
 func (v *Vault) Key() (secret.Text, Source) { return secret.New(v.identity.String()), v.at.Source }
+
+// Uproot takes back what Plant put into the keychain.
+func Uproot(ctx context.Context, home *store.Home, opts *Options) {
+	o := opts.settled()
+	var at sourceRecord
+	if home.ReadJSON(sourceFile, &at) == nil && at.Source == FromKeychain && strings.HasPrefix(at.Entry, ownService) {
+		_ = keychain{o.Keyring, o.KeyringTimeout}.remove(ctx, at.Entry)
+	}
+}
 
 // Plant gives a home that is being made the key of another one: in the strongest
 // place there is, as for a first key, under a name that no other home uses.
@@ -348,6 +380,9 @@ func Plant(ctx context.Context, home *store.Home, opts *Options, key secret.Text
 	}
 	at := sourceRecord{Source: FromKeychain, Recipient: id.Recipient().String()}
 	at.Entry = ownService + strings.ToLower(store.NewID("home"))
+	if err := home.WriteJSON(sourceFile, at); err != nil {
+		return "", err
+	}
 	err = v.keyIntoKeychain(ctx, at.Entry, id)
 	switch {
 	case err == nil:
