@@ -18,30 +18,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"tapin/internal/layout"
 )
-
-// unreadableFile names a list of files, relative to the home, that the disk of
-// the processes under test does not give.
-const unreadableFile = "TAPIN_TEST_UNREADABLE"
-
-func failWhenTold() func(string) error {
-	list := os.Getenv(unreadableFile)
-	if list == "" {
-		return nil
-	}
-	return func(name string) error {
-		raw, err := os.ReadFile(list)
-		if err == nil && slices.Contains(strings.Split(string(raw), "\n"), name) {
-			return &fs.PathError{Op: "read", Path: name, Err: syscall.EIO}
-		}
-		return nil
-	}
-}
 
 // What can become of a file.
 const (

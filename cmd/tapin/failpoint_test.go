@@ -2,8 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -83,3 +86,38 @@ func trace(file, change string) {
 }
 
 func traceOf(file string) string { return file + ".trace" }
+
+// unreadableFile names a list of files, relative to the home, that the disk of
+// the processes under test does not give.
+const unreadableFile = "TAPIN_TEST_UNREADABLE"
+
+func failWhenTold() func(string) error {
+	list := os.Getenv(unreadableFile)
+	if list == "" {
+		return nil
+	}
+	return func(name string) error {
+		raw, err := os.ReadFile(list)
+		if err == nil && slices.Contains(strings.Split(string(raw), "\n"), name) {
+			return &fs.PathError{Op: "read", Path: name, Err: syscall.EIO}
+		}
+		return nil
+	}
+}
+
+// readsAsTold is all that a test may have become of a reading.
+func readsAsTold() func(name string) error {
+	die, fail := dieReading(), failWhenTold()
+	if die == nil && fail == nil {
+		return nil
+	}
+	return func(name string) error {
+		if die != nil {
+			_ = die(name) // or it does not come back
+		}
+		if fail != nil {
+			return fail(name)
+		}
+		return nil
+	}
+}

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		standInForTheWeb()
 		os.Exit(run(func(env *cli.Env) {
 			env.OnDisk = dieWhenTold()
-			env.OnRead = failWhenTold()
+			env.Plant, env.Planted, env.OnRead = plants(), plantedRooms(), readsAsTold()
 			env.Keyring = keychainInAFile()
 		}))
 	}}

@@ -145,7 +145,7 @@ func (a *app) examine(ctx context.Context) []finding {
 		running, f = a.examineRunning(home)
 		found = append(found, f, a.examineVault(ctx, home))
 		found = append(found, a.examineLeftovers(home, running)...)
-		found = append(found, examineTroubles(ctx, home, running.Sidecar)...)
+		found = append(found, a.examineTroubles(ctx, home, running)...)
 	}
 	found = append(found, a.examinePorts(cfg, origins, home, running)...)
 	found = append(found, a.examinePhone(ctx, cfg, home, running)...)

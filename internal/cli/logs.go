@@ -9,6 +9,7 @@ import (
 
 	"tapin/internal/api"
 	"tapin/internal/daemon"
+	"tapin/internal/fault"
 )
 
 // logPoll is how soon a new line is shown.
@@ -18,6 +19,8 @@ type logsOptions struct {
 	follow bool
 	since  string
 	last   int
+	crash  bool
+	all    bool
 }
 
 func (a *app) logsCommand() *cobra.Command {
@@ -26,14 +29,28 @@ func (a *app) logsCommand() *cobra.Command {
 		Use:   "logs",
 		Short: "Show what tapin's processes say",
 		Long: `Shows the logs of the daemon and the sidecar as one, oldest line first. They
-tell of tapin's own doings; what was done in the browser is in the journal.`,
-		Example: "  tapin logs\n  tapin logs -f\n  tapin logs --since 2h",
+tell of tapin's own doings; what was done in the browser is in the journal.
+
+With --crash it shows the newest crash report instead, and with --all a line for
+each that is kept. A report holds functions and lines of tapin's own program,
+versions, and the names of the last operations: no argument, and nothing of a page.`,
+		Example: "  tapin logs\n  tapin logs -f\n  tapin logs --since 2h\n  tapin logs --crash",
 		Args:    arguments(cobra.NoArgs),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.logs(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.all && !o.crash {
+				return fault.New(fault.InvalidRequest, "", "--all goes with --crash").WithHint("All lines of the logs: --lines 0.")
+			}
+			if o.crash {
+				return a.crashes(o.all)
+			}
+			return a.logs(cmd.Context(), o)
+		},
 	}
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on with new lines until Ctrl-C")
 	cmd.Flags().StringVar(&o.since, "since", "", "only lines since a `time`: 2h, 7d or 2026-01-31T09:00:00Z")
 	cmd.Flags().IntVarP(&o.last, "lines", "n", 200, "how many of the newest `lines`; 0 means all")
+	cmd.Flags().BoolVar(&o.crash, "crash", false, "show the newest crash report")
+	cmd.Flags().BoolVar(&o.all, "all", false, "with --crash: list all reports that are kept")
 	return cmd
 }
 

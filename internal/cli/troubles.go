@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"tapin/internal/api"
 	"tapin/internal/daemon"
+	"tapin/internal/guard"
 	"tapin/internal/secret"
 	"tapin/internal/store"
 	"tapin/internal/trouble"
@@ -60,31 +62,50 @@ func (s *screen) troubles(ctx context.Context) {
 	}
 }
 
-// examineTroubles asks the sidecar that runs what does not work there.
-func examineTroubles(ctx context.Context, home *store.Home, sidecar int) []finding {
-	if sidecar == 0 {
-		return nil
-	}
-	control, err := daemon.Control(home)
-	if err != nil {
-		return nil // it is only just starting
-	}
-	client, err := api.NewClient("http://"+control, secret.Text{}, nil)
-	if err != nil {
-		return nil
-	}
-	defer client.Close()
-	health, err := client.Health(ctx)
-	if err != nil {
-		return []finding{findingOf("running", warn, err)}
-	}
-	var found []finding
-	for _, t := range health.Troubles {
-		f := finding{Name: "trouble", Verdict: warn, Text: troubleLines(trouble.Trouble{What: t.What, State: t.State, Details: t.Details})[0], Fix: clean(t.Hint)}
-		if t.State == trouble.Restarting {
+// examineTroubles asks the sidecar that runs what does not work there, and looks
+// at what the next start would leave out.
+func (a *app) examineTroubles(ctx context.Context, home *store.Home, running daemon.Running) (found []finding) {
+	for _, t := range a.troublesNow(ctx, home, running) {
+		f := finding{Name: "trouble", Verdict: warn, Text: troubleLines(t)[0], Fix: clean(t.Hint)}
+		switch t.State {
+		case trouble.Restarting:
 			f.Verdict = note
+		case trouble.LeftOut:
+			continue // said below, where it can be mended
+		case trouble.GivenUp, trouble.SetAside, trouble.Unreadable:
 		}
 		found = append(found, f)
 	}
+	out := guard.OpenLeftOut(home.Path(), buildVersion())
+	for _, one := range out.List() {
+		if one.Tried {
+			continue
+		}
+		found = append(found, finding{
+			Name: "trouble", Verdict: warn,
+			Text: fmt.Sprintf("%s %s: it took tapin down again and again (%s). It is tried again after %s.", clean(one.Room), troubleWords[trouble.LeftOut], clean(one.Report), one.Until().Local().Format("2006-01-02 15:04 MST")),
+			Fix:  a.command("logs", "--crash") + " shows the report; " + a.command("doctor", "--fix") + " has the next start try it again.",
+			mend: &mend{does: "have the next start try " + clean(one.Room) + " again", do: func(context.Context) (string, error) {
+				return "The next start tries everything again: " + a.command("down") + ", then " + a.command("up") + ".", out.Clear()
+			}},
+		})
+	}
 	return found
+}
+
+// troublesNow is the one list: of the sidecar, or of the daemon that has none.
+func (a *app) troublesNow(ctx context.Context, home *store.Home, running daemon.Running) []trouble.Trouble {
+	control, err := daemon.Control(home)
+	if running.Sidecar != 0 && err == nil {
+		if client, err := api.NewClient("http://"+control, secret.Text{}, nil); err == nil {
+			defer client.Close()
+			if health, err := client.Health(ctx); err == nil {
+				return health.Troubles
+			}
+		}
+	}
+	if running.Daemon != 0 {
+		return guard.ReadBoard(home.Path())
+	}
+	return nil
 }

@@ -54,6 +54,8 @@ func (d *daemon) leaveRoomNews(kind string, t trouble.Trouble, failures int) {
 
 // showTroubles leaves the daemon's own list where the sidecar shows it.
 func (d *daemon) showTroubles() {
+	d.showing.Lock() // so that an older list never follows a newer one
+	defer d.showing.Unlock()
 	if err := guard.WriteBoard(d.opts.Home.Path(), d.board.List()); err != nil {
 		d.log.Warn("what does not work in the daemon is not shown", "error", err)
 	}

@@ -162,6 +162,7 @@ type daemon struct {
 	rhythm   rhythm
 	house    *guard.House // of the background rooms
 	board    *trouble.Board
+	showing  sync.Mutex
 	leftOut  *guard.LeftOut
 	blamed   map[string][]time.Time // when a sidecar died of which room
 	restarts int

@@ -75,6 +75,9 @@ type Left struct {
 	Tried  bool      `json:"tried"` // its time is up and it runs again, on trial
 }
 
+// Until is when it is tried again.
+func (l Left) Until() time.Time { return l.Since.Add(leaveFor) }
+
 // LeftOut is the list of one home and one version. It is safe for concurrent use.
 type LeftOut struct {
 	home, version string
@@ -133,7 +136,7 @@ func (l *LeftOut) write(rooms []Left) error {
 func (l *LeftOut) Until(name string) (time.Time, bool) {
 	for _, one := range l.List() {
 		if one.Room == name && !one.Tried {
-			return one.Since.Add(leaveFor), true
+			return one.Until(), true
 		}
 	}
 	return time.Time{}, false

@@ -34,7 +34,8 @@ type Reports struct {
 	Version string
 	Names   func() []string // of the last operations; nil: none
 
-	mu sync.Mutex
+	mu      sync.Mutex
+	written int
 }
 
 func (r *Reports) new(room, cause string) Report {
@@ -105,7 +106,8 @@ func (r *Reports) Write(one Report) (string, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}
-	name := fmt.Sprintf("%s-%s-%d%s", one.At.Format("20060102T150405.000Z"), cmp.Or(one.Part, "tapin"), one.PID, reportSuffix)
+	r.written++ // several may come in one moment
+	name := fmt.Sprintf("%s-%s-%d-%03d%s", one.At.Format("20060102T150405.000Z"), cmp.Or(one.Part, "tapin"), one.PID, r.written, reportSuffix)
 	temp, err := os.CreateTemp(folder, ".new-") // 0600
 	if err != nil {
 		return "", err
