@@ -249,6 +249,7 @@ func (r *Room) Request(ctx context.Context, q Request) (rec Record, err error) {
 	if err := r.index.Add(rec.ID); err != nil {
 		return Record{}, err
 	}
+	_ = r.kept.Ready() // it may have been mended; while it is not, everything is asked
 	standing, why := r.policyFor(ctx, rec, now)
 	if standing != nil {
 		return r.autoApprove(ctx, rec, *standing, now)

@@ -2,6 +2,8 @@ package approval
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -503,6 +505,36 @@ func TestWhatIsOverIsForgottenInTime(t *testing.T) {
 		}
 		if got, err := h.Get(young.ID); err != nil || got.Status != Expired {
 			t.Errorf("the young one: %v %v", got.Status, err)
+		}
+	})
+}
+
+// What is allowed is never guessed: without the book everything is asked.
+func TestNothingIsApprovedWhileTheBookCannotBeRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		h.allow("auto-approve Verizon payments under $200")
+		if rec := h.ask(bill()); rec.Status != Approved {
+			t.Fatalf("with its policy it is %s", rec.Status)
+		}
+		file := filepath.Join(h.deps.Home.Path(), policiesFile)
+		must(t, os.WriteFile(file, []byte(`{"policies":[`), 0o600))
+		room, err := New(h.deps, nil)
+		must(t, err)
+		h.Room = room
+		if rec := h.ask(bill()); rec.Status != Pending {
+			t.Errorf("without the book it is %s", rec.Status)
+		}
+		if _, err := h.Say(t.Context(), "auto-approve Verizon payments under $200"); !errors.Is(err, fault.Unreadable) {
+			t.Errorf("a policy is taken in: %v", err)
+		}
+		if raw, err := os.ReadFile(file); err != nil || string(raw) != `{"policies":[` {
+			t.Errorf("the book holds %q, %v", raw, err)
+		}
+		must(t, h.deps.Home.TakeBefore(policiesFile))
+		if rec := h.ask(bill()); rec.Status != Approved {
+			t.Errorf("with the version before it is %s", rec.Status)
 		}
 	})
 }

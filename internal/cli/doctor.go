@@ -140,12 +140,17 @@ func (a *app) examine(ctx context.Context) []finding {
 	default:
 		defer func() { _ = home.Close() }()
 		found = append(found, a.examineHome(home), examineDisk(home.Path()))
-		found = append(found, a.examineFiles(home)...)
+		files := a.examineFiles(home)
+		found = append(found, files...)
 		var f finding
 		running, f = a.examineRunning(home)
 		found = append(found, f, a.examineVault(ctx, home))
 		found = append(found, a.examineLeftovers(home, running)...)
-		found = append(found, a.examineTroubles(ctx, home, running)...)
+		for _, f := range a.examineTroubles(ctx, home, running) {
+			if !isAbout(f, files) {
+				found = append(found, f)
+			}
+		}
 	}
 	found = append(found, a.examinePorts(cfg, origins, home, running)...)
 	found = append(found, a.examinePhone(ctx, cfg, home, running)...)

@@ -99,6 +99,16 @@ func (a *app) unreadable(home *store.Home, d store.Damage) finding {
 	return f
 }
 
+// isAbout reports whether a trouble is one of a file that was found by itself.
+func isAbout(trouble finding, files []finding) bool {
+	for _, f := range files {
+		if name, _, ok := strings.Cut(f.Text, " ("); ok && strings.Contains(trouble.Text, ": "+name+": ") {
+			return true
+		}
+	}
+	return false
+}
+
 func exists(home *store.Home, name string) bool {
 	there, err := home.Exists(name)
 	return err == nil && there

@@ -296,8 +296,18 @@ func TestDevicesStaySignedInAcrossARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.door = h.open(nil)
-	if status, _ := h.claim(ctx, "", with(cookie)); status != 401 {
+	if status, _ := h.claim(ctx, "", with(cookie)); status != 503 {
 		t.Errorf("with a damaged book: %d", status)
+	}
+	if raw, err := h.home.Read("console.json"); err != nil || string(raw) != "{" {
+		t.Errorf("it was overwritten: %q, %v", raw, err)
+	}
+	// As soon as it is mended all is as before, without a restart.
+	if err := h.home.TakeBefore("console.json"); err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := h.claim(ctx, "", with(cookie)); status != 200 {
+		t.Errorf("with the version before: %d", status)
 	}
 	h.device(ctx)
 }

@@ -1,6 +1,7 @@
 package owners_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -141,4 +142,50 @@ func TestCodesAndWaitingEnd(t *testing.T) {
 			t.Errorf("somebody who waited too long: %v", err)
 		}
 	})
+}
+
+// Whoever came with a code would be the first owner of a list that is lost.
+func TestNobodyBecomesAnOwnerWhileTheListCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for what, content := range map[string]string{"garbage": "{", "nothing": "{}", "empty": ""} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "h")
+			home, err := store.Open(path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = home.Close() })
+			r := owners.New(home, nil, nil)
+			if claim(t, r, code(t, r), first) != owners.Paired {
+				t.Fatal("the first is not paired")
+			}
+			out := code(t, r) // it is still good
+			file := filepath.Join(path, "owners.json")
+			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r = owners.New(home, nil, []int64{99})
+			if r.Is(first) || !r.Is(99) {
+				t.Error("who is an owner was guessed")
+			}
+			_, _, invited := r.Invite(t.Context())
+			_, claimed := r.Claim(t.Context(), out, second, "somebody")
+			_, decided := r.Decide(t.Context(), second, true)
+			for _, err := range []error{invited, claimed, decided, r.Remove(t.Context(), first)} {
+				if !errors.Is(err, fault.Unreadable) {
+					t.Errorf("got %v", err)
+				}
+			}
+			if raw, err := os.ReadFile(file); err != nil || string(raw) != content {
+				t.Errorf("the file holds %q, %v", raw, err)
+			}
+			if err := home.TakeBefore("owners.json"); err != nil {
+				t.Fatal(err)
+			}
+			if !r.Is(first) {
+				t.Error("the version before does not count")
+			}
+		})
+	}
 }

@@ -41,13 +41,13 @@ func troubleOf(d store.Damage) trouble.Trouble {
 	if d.Aside != "" {
 		return trouble.Trouble{
 			What: d.Kind, State: trouble.SetAside, Since: d.At,
-			Details: fmt.Sprintf("%s could not be used: %s. It is %s now.", d.File, d.Why, d.Aside),
+			Details: fmt.Sprintf("%s: %s. The file is %s now.", d.File, d.Why, d.Aside),
 			Hint:    "Nothing need be done. Keep the file if somebody shall look at it, or remove it.",
 		}
 	}
 	return trouble.Trouble{
 		What: d.Kind, State: trouble.Unreadable, Since: d.At,
-		Details: fmt.Sprintf("%s cannot be read: %s. It is left as it is; everything else works.", d.File, d.Why),
+		Details: fmt.Sprintf("%s: %s. The file is left as it is; everything else works.", d.File, d.Why),
 		Hint:    "Run tapin doctor --fix: it says what can be done.",
 	}
 }
@@ -65,7 +65,8 @@ func (s *sidecar) tellDamages(ctx context.Context) {
 			if d.Aside != "" {
 				kind, id = event.FileSetAside, "file "+d.Aside
 			}
-			data, err := json.Marshal(event.Trouble{Details: t.Details, Hint: t.Hint})
+			said := map[trouble.State]string{trouble.SetAside: " was put aside: ", trouble.Unreadable: " cannot be read: "}[t.State]
+			data, err := json.Marshal(event.Trouble{Details: "The file of kind \"" + t.What + "\"" + said + t.Details, Hint: t.Hint})
 			if err == nil {
 				err = s.pump.Deliver(ctx, event.Event{ID: id, Version: 1, Type: kind, At: d.At, Data: data})
 			}
