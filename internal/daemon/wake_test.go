@@ -270,7 +270,7 @@ func TestTheWebhooksKeyIsMadeOnceAndForThisUserAlone(t *testing.T) {
 	if err := home.Write(WebhookKeyFile, []byte("short\n")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := webhookKey(home); !errors.Is(err, fault.InvalidRequest) {
+	if _, err := webhookKey(home); !errors.Is(err, fault.Unreadable) {
 		t.Fatalf("too short: %v", err)
 	}
 }

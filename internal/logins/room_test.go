@@ -196,7 +196,6 @@ func TestADamagedFileStopsNobody(t *testing.T) {
 			must(t, err)
 			must(t, r.home.Write(sealedFile("chase"), data))
 		}, canary + "0", 1},
-		"its record": {func(t *testing.T, r *Room) { must(t, r.home.Write(recordFile("chase"), []byte("{"))) }, canary + "1", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -220,6 +219,34 @@ func TestADamagedFileStopsNobody(t *testing.T) {
 				t.Errorf("it cannot be saved any more: %v", err)
 			}
 		})
+	}
+}
+
+// The record says who has the login: nobody gets it while that is not known.
+func TestALoginWhoseRecordCannotBeReadIsNobodys(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, "")
+	for _, name := range []string{"chase", "other"} {
+		save(t, r, name, "ses_1", name)
+		must(t, r.Release(t.Context(), name, "ses_1"))
+	}
+	must(t, r.home.Write(recordFile("chase"), []byte("{")))
+	if _, _, err := r.Checkout(t.Context(), "chase", "ses_5"); !errors.Is(err, fault.Unreadable) {
+		t.Fatalf("it is given away: %v", err)
+	}
+	if raw, err := r.home.Read(recordFile("chase")); err != nil || string(raw) != "{" {
+		t.Errorf("the record holds %q, %v", raw, err)
+	}
+	if all, err := r.List(t.Context()); err != nil || len(all) != 2 || all[0].Unreadable == nil && all[1].Unreadable == nil {
+		t.Errorf("the list: %+v, %v", all, err)
+	}
+	if _, found, err := r.Checkout(t.Context(), "other", "ses_6"); err != nil || !found {
+		t.Errorf("the other one: %v, %v", found, err)
+	}
+	_, err := r.home.PutAside(recordFile("chase"), errors.New("mended"))
+	must(t, err)
+	if state, found, err := r.Checkout(t.Context(), "chase", "ses_5"); err != nil || !found || state.Cookies[0].Value.Reveal() != canary+"chase" {
+		t.Errorf("afterwards: %v, %v", found, err)
 	}
 }
 
