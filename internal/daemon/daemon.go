@@ -195,6 +195,9 @@ func (d *daemon) supervise(ctx context.Context, log io.Writer) error {
 		if was.final && !d.served {
 			return err
 		}
+		if refused := d.opts.Home.Refused(); refused != nil {
+			return refused // while it ran the home became one that no sidecar starts in
+		}
 		d.restarts++
 		if was.crash != nil && d.leaveOut(*was.crash) {
 			pace = pacer{rhythm: d.rhythm} // the next one is another one

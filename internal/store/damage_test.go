@@ -222,3 +222,14 @@ func TestAFolderInThePlaceOfALockIsNoLock(t *testing.T) {
 		t.Errorf("what is left is not swept: %v", err)
 	}
 }
+
+// Whoever has a home open is told that nobody else could open it any more.
+func TestAHomeThatBecameNewerIsRefused(t *testing.T) {
+	t.Parallel()
+	h := openHome(t)
+	must(t, h.Refused())
+	must(t, os.WriteFile(filepath.Join(h.Path(), schemaFile), []byte("99\n"), 0o600))
+	if err := h.Refused(); !errors.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "schema 99") {
+		t.Fatalf("got %v", err)
+	}
+}

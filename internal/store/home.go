@@ -179,6 +179,17 @@ func (h *Home) Private() error {
 	return h.checkOwner(op+" "+h.path, info)
 }
 
+// Refused is why a program that starts now would not open this home: a newer one
+// has migrated it, or nobody knows which numbers were given. Trying again would
+// change nothing.
+func (h *Home) Refused() error {
+	const op = "open home"
+	if _, err := h.schema(op, migrations); err != nil {
+		return err
+	}
+	return h.checkCounters(op)
+}
+
 // checkOwner refuses a home that somebody else could put files into: a token
 // or a policy found there would not be the owner's.
 func (h *Home) checkOwner(op string, info fs.FileInfo) error {
