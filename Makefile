@@ -4,6 +4,7 @@ GO       ?= go
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 FUZZTIME ?= 30s
 CHAOS    ?= 50
+LIVES    ?= 1000
 PKGS     ?= ./...
 
 # Two packages at a time: each may have a Chromium of its own running. make vet
@@ -88,8 +89,8 @@ vuln: go $(TOOLS)/govulncheck ## look for known vulnerabilities, where the datab
 fuzz: go ## every fuzz target for FUZZTIME (30s) each
 	@scripts/fuzz.sh $(FUZZTIME) $(PKGS)
 
-chaos: setup cc ## the crash tests in full: CHAOS (50) kills each
-	TAPIN_CHAOS=$(CHAOS) CGO_ENABLED=1 $(GO) test -race -run Chaos -count=1 -p 1 -timeout 60m $(PKGS)
+chaos: setup cc ## the crash tests in full: CHAOS (50) kills each, and LIVES (1000) rounds of homes that live
+	TAPIN_CHAOS=$(CHAOS) TAPIN_CHAOS_LIVES=$(LIVES) CGO_ENABLED=1 $(GO) test -race -run Chaos -count=1 -p 1 -timeout 240m $(PKGS)
 
 soak: setup build ## fifteen minutes of work, and the long-running tests: memory, goroutines and descriptors must stay flat
 	@$(BENCH) -peers=false -only soak

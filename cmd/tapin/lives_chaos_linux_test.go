@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"maps"
@@ -53,7 +54,7 @@ func TestChaosOfHomesThatLive(t *testing.T) {
 		return
 	}
 	rounds, seed := len(interruptions), uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
-	if n, err := strconv.Atoi(os.Getenv("TAPIN_LIVES")); err == nil && n > 0 {
+	if n, err := strconv.Atoi(os.Getenv("TAPIN_CHAOS_LIVES")); err == nil && n > 0 {
 		rounds = n
 	}
 	if n, err := strconv.ParseUint(os.Getenv("TAPIN_CHAOS_SEED"), 10, 64); err == nil {
@@ -63,7 +64,7 @@ func TestChaosOfHomesThatLive(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("TAPIN_CHAOS_ROUND")); err == nil {
 		first, rounds = n, n+1
 	}
-	t.Logf("seed %d: repeat with TAPIN_CHAOS_SEED=%[1]d TAPIN_LIVES=%d, one round of it with TAPIN_CHAOS_ROUND too", seed, rounds)
+	t.Logf("seed %d: repeat with TAPIN_CHAOS_SEED=%[1]d TAPIN_CHAOS_LIVES=%d, one round of it with TAPIN_CHAOS_ROUND too", seed, rounds)
 	began, hits, hands := time.Now(), map[string]int{}, 0
 	for n := first; n < rounds; {
 		l := live(t, seed, n/roundsOfALife%2 == 0)
@@ -99,17 +100,33 @@ func inOwnMounts(t *testing.T) {
 	} else {
 		t.Log("only root may mount: no disk is full, and none cannot be written to")
 	}
-	out, err := cmd.CombinedOutput()
+	err := said(t, cmd)
 	if errors.Is(err, syscall.EPERM) {
 		t.Logf("this machine allows no mounts of one's own, so no disk is full, and none cannot be written to: %v", err)
 		cmd = exec.CommandContext(t.Context(), os.Args[0], cmd.Args[1:]...)
 		cmd.Env = append(os.Environ(), lived+"=1")
-		out, err = cmd.CombinedOutput()
+		err = said(t, cmd)
 	}
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatal(err)
 	}
-	t.Logf("\n%s", out)
+}
+
+// said runs a program and logs what it says as it says it.
+func said(t *testing.T, cmd *exec.Cmd) error {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		t.Log(lines.Text())
+	}
+	return cmd.Wait()
 }
 
 // live moves into a new home, or into one of the first version.

@@ -124,8 +124,17 @@ func (l *lives) open(address string) error {
 	return err
 }
 
-// settle ends what a step has left running.
+// settle ends what a step has left running, or a start whose answer was lost.
 func (l *lives) settle() error {
+	found, err := l.gets("agent", "GET", "/handoffs?status=RUNNING", nil)
+	if err != nil {
+		return err
+	}
+	for _, h := range list(found.body["handoffs"]) {
+		if err := l.note(answer{200, h}); err != nil {
+			return err
+		}
+	}
 	for _, h := range l.running() {
 		now, err := l.gets("agent", "GET", "/handoff/"+h.id, nil)
 		if err != nil {
