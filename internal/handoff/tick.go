@@ -66,8 +66,15 @@ func (r Record) notice(e tick) (Record, []Effect) {
 }
 
 // doubted is a record as the next process reads it. The disk may be behind by a
-// step of what it knew of the person, and the doubt is theirs.
+// step of what it knew of the person, and the doubt is theirs. Where the clock
+// was put back meanwhile nobody has been there in the future.
 func (r Record) doubted(now time.Time) Record {
+	if r.Book.HumanAt.After(now) {
+		r.Book.HumanAt = now
+	}
+	if r.Book.IdleSince.After(now) {
+		r.Book.IdleSince = now
+	}
 	if at := r.Book.HumanAt; !at.IsZero() && at.Before(now) {
 		r.Book.HumanAt = at.Add(min(presenceStep, now.Sub(at)))
 	}
