@@ -204,7 +204,7 @@ func (l *lives) isWell() error {
 		}
 		l.scanned[name] = int64(len(raw))
 	}
-	if found, _ := filepath.Glob(filepath.Join(l.home, "crash*", "*")); len(found) > 0 {
+	if found := l.crashes(); len(found) > 0 {
 		return never("there are crash reports: %v", found)
 	}
 	return l.whole(true)
