@@ -58,6 +58,10 @@ func NewPhone(ctx context.Context, t *testing.T, net Network) *Phone {
 	}
 	hand.Patience = testwait.Limit()
 	p := &Phone{Tab: Tab{Session: hand.Session, Target: hand.Target}, t: t, ctx: ctx, hand: hand}
+	if !testwait.Long() {
+		// Fewer points to draw, which is done by the processor here; still not one a pixel.
+		p.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": phone.Width, "height": phone.Height, "deviceScaleFactor": 2, "mobile": true})
+	}
 	p.do("Page.setInterceptFileChooserDialog", map[string]any{"enabled": true})
 	if net != (Network{}) {
 		p.do("Network.enable", map[string]any{})
