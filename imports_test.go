@@ -33,7 +33,7 @@ var floors = []layer{
 	{"web", false, []string{"web/...", "skills/...", "scripts"}},
 	{"ground", true, []string{
 		"internal/fault", "internal/secret", "internal/money", "internal/site", "internal/origin", "internal/wide",
-		"internal/event/...", "internal/store/...", "internal/vault/...", "internal/config", "internal/trouble", "internal/guard", "internal/layout", "internal/testwait", "internal/backup",
+		"internal/event/...", "internal/store/...", "internal/vault/...", "internal/config", "internal/trouble", "internal/guard", "internal/layout", "internal/testwait", "internal/backup", "internal/forget",
 	}},
 	{"contract", true, []string{"internal/api/..."}},
 	{"engine", true, []string{"internal/egress/...", "internal/cdp/...", "internal/page/...", "internal/browser/..."}},

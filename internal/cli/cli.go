@@ -132,7 +132,7 @@ func (a *app) root() *cobra.Command {
 			a.tabCommand(), a.dialogCommand(), a.permissionCommand(), a.authCommand(),
 		}},
 		{"Ask a person", []*cobra.Command{a.consoleCommand(), a.handoffCommand(), a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.policyCommand(), a.linkCommand(), a.deviceCommand(), a.runsCommand(), a.todosCommand()}},
-		{"Saved logins", []*cobra.Command{a.loginCommand(), a.contextCommand(), a.credentialCommand(), a.vaultCommand()}},
+		{"Saved logins", []*cobra.Command{a.loginCommand(), a.contextCommand(), a.credentialCommand(), a.vaultCommand(), a.forgetCommand()}},
 		{"Give it to an agent", []*cobra.Command{a.mcpCommand(), a.skillCommand()}},
 		{"See what happens", []*cobra.Command{a.watchCommand(), a.journalCommand(), a.statsCommand(), a.usageCommand(), a.logsCommand()}},
 		{"Look after it", []*cobra.Command{a.pairCommand(), a.ownersCommand(), a.tokenCommand(), a.cleanupCommand(), a.backupCommand(), a.restoreCommand(), a.serviceCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), a.completionCommand(), a.manCommand()}},

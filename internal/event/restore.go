@@ -15,3 +15,13 @@ func FirstOfFeed(home *store.Home, seq uint64) error {
 	}
 	return home.Write(path.Join(feedFolder, fmt.Sprintf("%020d.jsonl", seq)), nil)
 }
+
+// KeepFeedAt has the feed of a home that nobody serves go on with a number no
+// lower than seq, whatever is in it.
+func KeepFeedAt(home *store.Home, seq uint64) error {
+	name := path.Join(feedFolder, fmt.Sprintf("%020d.jsonl", seq))
+	if there, err := home.Exists(name); err != nil || there {
+		return err
+	}
+	return home.Write(name, nil)
+}

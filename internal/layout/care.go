@@ -38,6 +38,7 @@ var left = map[string]string{
 	"telegram/cards/*.json": ofTelling, "telegram/queue/*.json": ofTelling, "telegram/cursor.json": ofTelling,
 	"wakes/open/*.json": ofTelling, "wakes/cursor.json": ofTelling, "letters/*.json": ofTelling, "events/*.jsonl": ofTelling,
 
+	"crashes/*.json": ofProcess, "crashes/.new-*": ofProcess, "left-out.json": ofAgain, "troubles.json": ofProcess,
 	"logs/**": ofProcess, "run/**": ofProcess, "locks/*": ofProcess, "tmp/**": ofProcess, "control.addr": ofProcess,
 	"reach.json": ofProcess, ".restoring": ofProcess, "tunnel.yml": ofProcess,
 
@@ -46,7 +47,7 @@ var left = map[string]string{
 
 // carried are those that it does.
 var carried = []string{
-	"**" + DamagedMark + "*", "schema", "counters/*", "install.id", "config.yaml", "config.draft.yaml",
+	"**" + DamagedMark + "*", "schema", "counters/*", "install.id", "forget.json", "config.yaml", "config.draft.yaml",
 	"agent.token", "owner.token", "tokens/*.token", "credentials.json", "webhook.key", "handoffs/fingerprint.key",
 	"browser-contexts.yaml", "contexts/*.age", "contexts/*.age.1", "contexts/*.json",
 	"handoffs/open/*", "handoffs/list/*.jsonl", "handoffs/*/meta.json", "handoffs/*/events.jsonl", "handoffs/*/*.png", "handoffs/*/*.jpeg", "todos/*.json",

@@ -9,6 +9,9 @@ import (
 func TestEveryKindHasItsCare(t *testing.T) {
 	t.Parallel()
 	for _, k := range layout.Kinds() {
+		if _, ok := layout.ForgettingOf(k); !ok {
+			t.Errorf("nobody has decided what becomes of %s (%s) when a site is forgotten", k.Name, k.Pattern)
+		}
 		care, ok := layout.CareOf(k)
 		if !ok || !care.Carried && care.Why == "" {
 			t.Errorf("nobody has decided whether a backup carries %s (%s)", k.Name, k.Pattern)

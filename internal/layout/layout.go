@@ -47,6 +47,7 @@ var kinds = []Kind{
 	{"schema", "schema", Truth, "The version of this layout. A home that is newer than the program is refused."},
 	{"counter", "counters/*", Truth, "How often tapin was started here. A number is never given twice, so a browser obeys the newest sidecar alone."},
 	{"installation", "install.id", Truth, "The name of this tapin where several use one account of a browser provider."},
+	{"site to forget", "forget.json", Truth, "A site that is being forgotten, until nothing of it is left."},
 	{"settings", "config.yaml", Truth, "What the owner has set."},
 	{"settings draft", "config.draft.yaml", Truth, "An edit of the settings that is not finished."},
 

@@ -114,6 +114,9 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 	if err != nil {
 		return err
 	}
+	if err := finishForgetting(ctx, o.Home, o.Config, o.Vault); err != nil {
+		o.Logger.Warn("a site could not be forgotten to the end yet", "error", err)
+	}
 	book, err := s.openCloud(providers, keys)
 	if err != nil {
 		return err

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"tapin/internal/fault"
+	"tapin/internal/sidecar"
+	"tapin/internal/site"
+)
+
+func (a *app) forgetCommand() *cobra.Command {
+	var force, yes bool
+	cmd := &cobra.Command{
+		Use:   "forget SITE",
+		Short: "Take everything of a site out of tapin's home",
+		Long: `Removes what tapin keeps of a site and all below its domain: the saved login, the
+password in the keychain, hand-offs with their pictures, payments and policies,
+runs, to-dos, messages, downloads, figures, and each line of feed, journal and
+log that names it. What is of other sites stays as it is. tapin must not run
+meanwhile; if it is cut off, the next start finishes it.
+
+It refuses while a hand-off, a payment or a session of the site is not over;
+--force ends that. It asks first.`,
+		Example: "  tapin down\n  tapin forget chase.com\n  tapin forget chase.com --yes",
+		Args:    arguments(cobra.ExactArgs(1)),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.forget(cmd.Context(), args[0], force, yes) },
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "also what is not over")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// beyond is what nobody can take back from here.
+const beyondForgetting = "Not taken back, because it is not here: messages and pictures in the chat, what webhooks and agents were told, what providers and the site itself keep, and backups."
+
+func (a *app) forget(ctx context.Context, name string, force, yes bool) error {
+	at, err := site.Of(name)
+	if err != nil {
+		return err
+	}
+	cfg, _, err := a.settings()
+	if err != nil {
+		return err
+	}
+	home, release, err := a.homeAlone(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if !yes {
+		if !a.someoneAsks() {
+			return fault.New(fault.InvalidRequest, "", "nobody is there to be asked").WithHint("With --yes it forgets without asking.")
+		}
+		if !a.agreed(ctx, fmt.Sprintf("Forget everything about %s? It cannot be undone.", site.Display(at))) {
+			return exit(1)
+		}
+	}
+	done := a.progress("forgetting " + site.Display(at))
+	got, err := sidecar.ForgetSite(ctx, home, cfg, a.vaultOptions(), at, force)
+	done()
+	if err != nil {
+		return err
+	}
+	return a.answer(got, func() {
+		if len(got.Removed) == 0 {
+			a.printf("Nothing of %s was here.\n", site.Display(at))
+		}
+		var rows []row
+		for _, kind := range slices.Sorted(maps.Keys(got.Removed)) {
+			rows = append(rows, row{kind, fmt.Sprint(got.Removed[kind])})
+		}
+		a.rows(rows...)
+		p := a.paint(a.env.Stdout)
+		for _, file := range got.Left {
+			a.printf("%s %s cannot be read, and may name it.\n", p.bang(), clean(file))
+		}
+		for _, id := range got.Remains {
+			a.printf("%s Browserbase still keeps the login as context %s.\n", p.bang(), clean(id))
+		}
+		a.printf("%s\n", beyondForgetting)
+	})
+}
