@@ -60,27 +60,26 @@ func TestKindsAreDescribed(t *testing.T) {
 // The page that people read has the same list.
 func TestTheDocumentationListsTheKinds(t *testing.T) {
 	t.Parallel()
-	const page, end = "../../docs/running.md", "<!-- end of the kinds of files -->"
+	const page, head = "../../docs/running.md", "| file | kind | class | |\n|---|---|---|---|\n"
 	raw, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(raw), "<!-- kinds of files: written by TAPIN_TEST_WRITE_DOCS=1 go test ./internal/layout -->\n")
-	_, after, ends := strings.Cut(rest, end)
+	before, rest, found := strings.Cut(string(raw), head)
+	_, after, ends := strings.Cut(rest, "\n\n") // the table ends where a line is empty
 	if !found || !ends {
 		t.Fatalf("%s has no place for the list", page)
 	}
-	var table strings.Builder
-	table.WriteString("| file | kind | class | |\n|---|---|---|---|\n")
+	var rows strings.Builder
 	for _, k := range layout.Kinds() {
-		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", k.Pattern, k.Name, k.Class, k.About)
+		fmt.Fprintf(&rows, "| `%s` | %s | %s | %s |\n", k.Pattern, k.Name, k.Class, k.About)
 	}
-	whole := strings.Replace(string(raw), rest, "\n"+table.String()+"\n"+end+after, 1)
+	whole := before + head + rows.String() + "\n" + after
 	if whole == string(raw) {
 		return
 	}
 	if os.Getenv("TAPIN_TEST_WRITE_DOCS") == "" {
-		t.Fatalf("the list in %s is not that of the program; TAPIN_TEST_WRITE_DOCS=1 writes it", page)
+		t.Fatalf("the list in %s is not that of the program; TAPIN_TEST_WRITE_DOCS=1 go test ./internal/layout writes it", page)
 	}
 	if err := os.WriteFile(page, []byte(whole), 0o644); err != nil { //nolint:gosec // a page for everybody
 		t.Fatal(err)
