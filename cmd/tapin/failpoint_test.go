@@ -9,7 +9,9 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
+	"tapin/internal/sidecar"
 	"tapin/internal/store"
 )
 
@@ -68,6 +70,30 @@ func dieWhenTold() func(string, store.Step) {
 		if os.Rename(file, struck(file)) == nil {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
+		}
+	}
+}
+
+// holdFile is how a test tells the sidecars that it starts which file, while it
+// is there, keeps them from serving.
+const holdFile = "TAPIN_TEST_HOLD"
+
+// stepsAsTold is all that a test may have a process do after a step of a write.
+func stepsAsTold() func(string, store.Step) {
+	die, hold := dieWhenTold(), os.Getenv(holdFile)
+	if hold == "" {
+		return die
+	}
+	return func(change string, step store.Step) {
+		// What a killed one left of this file goes first, before any port is taken.
+		for change == "remove "+sidecar.AddressFile && step == store.Removed {
+			if _, err := os.Stat(hold); err != nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if die != nil {
+			die(change, step)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	all := map[string]func(){"tapin": func() {
 		standInForTheWeb()
 		os.Exit(run(func(env *cli.Env) {
-			env.OnDisk = dieWhenTold()
+			env.OnDisk = stepsAsTold()
 			env.Plant, env.Planted, env.OnRead = plants(), plantedRooms(), readsAsTold()
 			env.Keyring = keychainInAFile()
 		}))

@@ -34,7 +34,7 @@ func newTalk(t testing.TB, set ...string) *talk {
 		t.Fatal(err)
 	}
 	k := &talk{world: newWorld(t, append([]string{"telegram.api_url=" + bot.URL, fmt.Sprintf("telegram.owners=[%d]", theOwner)}, set...)...), bot: bot, bank: openBank(t)}
-	k.env = append(k.env, "TELEGRAM_BOT_TOKEN="+bottest.Token)
+	k.env = append(k.env, "TELEGRAM_BOT_TOKEN="+bottest.Token, holdFile+"="+k.hold())
 	bot.Enter(theOwner, "Robin", true)
 	t.Cleanup(func() {
 		bot.Close()

@@ -2,13 +2,14 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
 	"tapin/internal/chat"
+	"tapin/internal/sidecar"
 )
 
 // orphans kills the sidecar of a session that was last used long ago, and waits
@@ -33,29 +34,26 @@ func (k *talk) orphans(session string) {
 // function is called that it returns: that one says for how long.
 func (k *talk) holdsBack() func() time.Duration {
 	k.t.Helper()
-	for range 10 {
-		before, began := k.pids("sidecar"), time.Now()
-		k.kill(before...)
-		var next []int
-		k.within("the next sidecar", func() bool {
-			next = slices.DeleteFunc(k.pids("sidecar"), func(pid int) bool { return slices.Contains(before, pid) })
-			return len(next) == 1
-		})
-		k.signal(syscall.SIGSTOP, next[0])
-		if _, err := os.Stat(filepath.Join(k.home, "control.addr")); err != nil {
-			return func() time.Duration {
-				took := time.Since(began)
-				k.signal(syscall.SIGCONT, next[0])
-				k.serving(before...)
-				return took
-			}
-		}
-		k.signal(syscall.SIGCONT, next[0]) // it served already
-		k.serving(before...)
+	if err := os.WriteFile(k.hold(), nil, 0o600); err != nil {
+		k.t.Fatal(err)
 	}
-	k.t.Fatal("no sidecar could be held back")
-	return nil
+	before, began := k.pids("sidecar"), time.Now()
+	k.kill(before...)
+	k.within("the next sidecar, held back", func() bool {
+		_, err := os.Stat(filepath.Join(k.home, sidecar.AddressFile))
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	return func() time.Duration {
+		took := time.Since(began)
+		if err := os.Remove(k.hold()); err != nil {
+			k.t.Fatal(err)
+		}
+		k.serving(before...)
+		return took
+	}
 }
+
+func (k *talk) hold() string { return k.home + ".hold" }
 
 func (k *talk) signal(what syscall.Signal, pid int) {
 	k.t.Helper()

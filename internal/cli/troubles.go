@@ -15,20 +15,11 @@ import (
 // troubleLines is one thing that does not work, for a person: what, and below
 // it what to do.
 func troubleLines(t trouble.Trouble) []string {
-	lines := []string{clean(t.What) + " " + troubleWords[t.State] + ": " + clean(t.Details)}
+	lines := []string{clean(t.Sentence())}
 	if t.Hint != "" {
 		lines = append(lines, clean(t.Hint))
 	}
 	return lines
-}
-
-// troubleWords are the states as a sentence goes on with them.
-var troubleWords = map[trouble.State]string{
-	trouble.Restarting: "failed and is started again",
-	trouble.GivenUp:    "failed too often and is off",
-	trouble.LeftOut:    "is left out",
-	trouble.SetAside:   "was put aside and made anew",
-	trouble.Unreadable: "cannot be read",
 }
 
 // first is the text of the first line of several; the others have the second
@@ -83,8 +74,11 @@ func (a *app) examineTroubles(ctx context.Context, home *store.Home, running dae
 		}
 		found = append(found, finding{
 			Name: "trouble", Verdict: warn,
-			Text: fmt.Sprintf("%s %s: it took tapin down again and again (%s). It is tried again after %s.", clean(one.Room), troubleWords[trouble.LeftOut], clean(one.Report), one.Until().Local().Format("2006-01-02 15:04 MST")),
-			Fix:  a.command("logs", "--crash") + " shows the report; " + a.command("doctor", "--fix") + " has the next start try it again.",
+			Text: clean(trouble.Trouble{
+				What: one.Room, State: trouble.LeftOut,
+				Details: fmt.Sprintf("it took tapin down again and again (%s). It is tried again after %s.", one.Report, one.Until().Local().Format("2006-01-02 15:04 MST")),
+			}.Sentence()),
+			Fix: a.command("logs", "--crash") + " shows the report; " + a.command("doctor", "--fix") + " has the next start try it again.",
 			mend: &mend{does: "have the next start try " + clean(one.Room) + " again", do: func(context.Context) (string, error) {
 				return "The next start tries everything again: " + a.command("down") + ", then " + a.command("up") + ".", out.Clear()
 			}},

@@ -41,7 +41,11 @@ type mention struct {
 }
 
 func mentionOf(w Wish) mention {
-	return mention{regexp.MustCompile(`(?i)(^|[^a-z0-9.-]|\.)` + regexp.QuoteMeta(string(w.Site)) + `\.?($|[^a-z0-9.-])`), w.Records}
+	below := `|\.`
+	if of, err := site.Of("below." + string(w.Site)); err != nil || of != w.Site {
+		below = "" // an address, or a suffix such as co.uk: what is below it is of others
+	}
+	return mention{regexp.MustCompile(`(?i)(^|[^a-z0-9.-]` + below + `)` + regexp.QuoteMeta(string(w.Site)) + `\.?($|[^a-z0-9.-])`), w.Records}
 }
 
 func (m mention) in(text []byte) bool {
@@ -103,11 +107,19 @@ func Note(home *store.Home, w Wish) error { return home.WriteJSON(wishFile, w) }
 
 // Noted is the wish that is not fulfilled yet, if there is one.
 func Noted(home *store.Home) (w Wish, ok bool, err error) {
-	err = home.ReadJSON(wishFile, &w)
+	err = home.ReadRecord(wishFile, &w, w.check)
 	if errors.Is(err, fs.ErrNotExist) {
 		return w, false, nil
 	}
 	return w, err == nil, err
+}
+
+// check refuses a wish that says nothing: what has no name is found in everything.
+func (w *Wish) check() error {
+	if at, err := site.Of(string(w.Site)); err != nil || at != w.Site || slices.Contains(w.Records, "") {
+		return errors.New("it names no site")
+	}
+	return nil
 }
 
 // Done takes the wish back. It comes when nothing of the site is left.

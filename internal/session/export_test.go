@@ -6,7 +6,6 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// Sever cuts the line to a session's browser, as a restarted switch would.
 // ParkOnRecord writes that a session is parked, and does nothing about it.
 func (h *Host) ParkOnRecord(ctx context.Context, id string) error {
 	s, err := h.Get(id)
@@ -16,6 +15,7 @@ func (h *Host) ParkOnRecord(ctx context.Context, id string) error {
 	return h.records.change(ctx, s.rec, "session.parked", func(r *record) { r.State = stateParked })
 }
 
+// Sever cuts the line to a session's browser, as a restarted switch would.
 func (h *Host) Sever(id string) {
 	if s, err := h.Get(id); err == nil {
 		_ = s.view().inst.Release()

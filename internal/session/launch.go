@@ -122,8 +122,12 @@ func (h *Host) launch(ctx context.Context, provider browser.Provider, rec *recor
 // record meanwhile: written is to be waited for before anybody hears of it.
 func (h *Host) create(ctx context.Context, provider browser.Provider, rec *record) (v view, written func() error, err error) {
 	now := h.records.copy(rec)
+	until := now.Deadline
+	if now.State == stateParked { // its time stood still meanwhile, and begins again
+		until = latest(until, time.Now().Add(h.opts.Timeout))
+	}
 	spec := browser.Spec{
-		ID: now.Ref.ID, KeepUntil: now.Deadline.Add(grace), Policy: h.opts.Policy, Width: now.Look.Width, Height: now.Look.Height,
+		ID: now.Ref.ID, KeepUntil: until.Add(grace), Policy: h.opts.Policy, Width: now.Look.Width, Height: now.Look.Height,
 		Record: now.Record, Kept: now.Kept, Persist: !now.NoSave, Ahead: true,
 	}
 	if h.opts.Downloads != "" {
@@ -270,3 +274,10 @@ func (h *Host) unreserve(id string) {
 }
 
 var errPanicked = errors.New("a part of it panicked")
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}

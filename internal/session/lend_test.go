@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -375,6 +377,24 @@ func TestWhatWasKeptForOnePersonIsNotForTheNext(t *testing.T) {
 	})
 }
 
+// timed notes until when a browser is kept that is made.
+type timed struct {
+	holder
+	until *atomic.Int64
+}
+
+type timedProvider struct {
+	browser.Provider
+	until *atomic.Int64
+}
+
+func (t timed) wrap(p browser.Provider) browser.Provider { return timedProvider{p, t.until} }
+
+func (p timedProvider) Create(ctx context.Context, spec browser.Spec) (browser.Instance, error) {
+	p.until.Store(spec.KeepUntil.Unix())
+	return p.Provider.Create(ctx, spec)
+}
+
 func TestAParkedSessionIsSavedFreedAndComesBack(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)
@@ -394,9 +414,7 @@ func TestAParkedSessionIsSavedFreedAndComesBack(t *testing.T) {
 	if err := h.host.Park(ctx, s.ID(), "hof_1"); err != nil {
 		t.Fatal(err)
 	}
-	if pids := processes.Alive(); len(pids) > 0 {
-		t.Errorf("processes are left: %v", pids)
-	}
+	testwait.For(t, "the end of its processes", func() bool { return len(processes.Alive()) == 0 })
 	if _, err := h.host.Get(s.ID()); code(err) != fault.HumanInControl {
 		t.Errorf("the agent meanwhile: %v", err)
 	}
@@ -404,13 +422,27 @@ func TestAParkedSessionIsSavedFreedAndComesBack(t *testing.T) {
 		t.Errorf("what is kept is readable: %v", err)
 	}
 	h.crash()
-	h = move(t, dir, site, session.Options{}, holder{s.ID(), "hof_1"})
+	// It is taken up long after the session would have been over.
+	record := dir + "/sessions/" + s.ID() + ".json"
+	raw, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw = regexp.MustCompile(`"deadline":"[^"]+"`).ReplaceAll(raw, []byte(`"deadline":"`+time.Now().UTC().Add(-time.Hour).Format(time.RFC3339)+`"`))
+	if err := os.WriteFile(record, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	given := &atomic.Int64{}
+	h = move(t, dir, site, session.Options{}, timed{holder{s.ID(), "hof_1"}, given})
 	if _, err := h.host.Recover(ctx); err != nil {
 		t.Fatal(err)
 	}
 	generation, err := h.host.Unpark(ctx, s.ID(), "hof_1")
 	if err != nil || generation != 2 {
 		t.Fatalf("resumed: %d %v", generation, err)
+	}
+	if until := time.Unix(given.Load(), 0); until.Before(time.Now()) {
+		t.Errorf("its browser was made to end at %v", until)
 	}
 	again, err := h.host.Get(s.ID())
 	if err != nil {

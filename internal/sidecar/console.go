@@ -79,9 +79,19 @@ func (o *overview) Changed() <-chan struct{} {
 	return o.stirred
 }
 
+// troublesShown is how many troubles a phone has room for above all else.
+const troublesShown = 3
+
 // Look tells how everything stands.
 func (o *overview) Look(ctx context.Context) console.State {
 	state := o.fromDisk(ctx)
+	for i, t := range o.s.troubles() {
+		if i == troublesShown {
+			state.Troubles = append(state.Troubles, "There is more: run tapin doctor.")
+			break
+		}
+		state.Troubles = append(state.Troubles, t.Sentence())
+	}
 	shown := map[string]string{} // what is shown in a session
 	for _, info := range o.s.sessions.List() {
 		one := o.session(info)

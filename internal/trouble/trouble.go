@@ -32,6 +32,18 @@ type Trouble struct {
 	Since   time.Time `json:"since"`
 }
 
+// words are the states as a sentence goes on with them.
+var words = map[State]string{
+	Restarting: "failed and is started again",
+	GivenUp:    "failed too often and is off",
+	LeftOut:    "is left out",
+	SetAside:   "was put aside and made anew",
+	Unreadable: "cannot be read",
+}
+
+// Sentence says it to a person, without what to do about it.
+func (t Trouble) Sentence() string { return t.What + " " + words[t.State] + ": " + t.Details }
+
 // Board is the list of one process. Its zero value is ready; it is safe for
 // concurrent use, and waits for nobody.
 type Board struct {

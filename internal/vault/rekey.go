@@ -57,11 +57,20 @@ func (v *Vault) identities() ([]age.Identity, error) {
 	return ids, nil
 }
 
+// check refuses a record that names no key: it would be taken for a change that
+// had not begun.
+func (n *nextRecord) check() error {
+	if n.Key.Recipient == "" {
+		return errors.New("it names no key")
+	}
+	return nil
+}
+
 // findNext gets the new key of a change that did not come to its end. One that
 // is nowhere yet has sealed nothing.
 func (v *Vault) findNext(ctx context.Context) error {
 	var n nextRecord
-	err := v.home.ReadJSON(nextFile, &n)
+	err := v.home.ReadRecord(nextFile, &n, n.check)
 	if missing(err) || err == nil && n.Key.Recipient == v.Recipient() {
 		return nil
 	}
@@ -147,7 +156,7 @@ func rekey(ctx context.Context, home *store.Home, opts *Options, how *RekeyOptio
 	}
 	defer unlock()
 	var n nextRecord
-	err = home.ReadJSON(nextFile, &n)
+	err = home.ReadRecord(nextFile, &n, n.check)
 	resumed := err == nil
 	switch {
 	case missing(err):

@@ -96,7 +96,7 @@ function render() {
   document.title = n ? `(${n}) tapin` : "tapin";
   const trouble = find("#trouble");
   trouble.hidden = state.troubles.length === 0;
-  say(trouble, state.troubles.join(" "));
+  say(trouble, state.troubles.join("\n"));
   const history = [...told.values()].sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
   swap(find("#content"), cards({ ...state, history, more_history: older ?? state.more_history, figures }, Date.now() + skew));
 }
