@@ -94,7 +94,7 @@ func TestCostIsToldForTheMonthsThatTheDaysTouch(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = home.Close() })
-	account := `{"months":{"2026-01":{"browserbase":{"sessions":1,"seconds":61}},"2025-12":{"browserbase":{"sessions":2,"seconds":600}},"2025-11":{"browserbase":{"sessions":9,"seconds":9000}}}}`
+	account := `{"open":{},"months":{"2026-01":{"browserbase":{"sessions":1,"seconds":61}},"2025-12":{"browserbase":{"sessions":2,"seconds":600}},"2025-11":{"browserbase":{"sessions":9,"seconds":9000}}}}`
 	if err := home.Write("usage.json", []byte(account)); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func TestATokenThatOthersMayHaveReadIsRefused(t *testing.T) {
 		"open to everybody":           {func(file string) error { return os.Chmod(file, 0o644) }, fault.Forbidden}, //nolint:gosec // what is under test
 		"a folder in its place": {func(file string) error {
 			return errors.Join(os.Remove(file), os.Mkdir(file, 0o700))
-		}, fault.InvalidRequest},
+		}, nil}, // it opens nothing, and keeps nobody out of the rest
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
