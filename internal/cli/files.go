@@ -71,7 +71,7 @@ func (a *app) unreadable(home *store.Home, d store.Damage) finding {
 	if before, err := home.Exists(file + layout.BeforeMark); err == nil && before && (!isBefore || !exists(home, file)) {
 		f.Fix = "doctor --fix takes the version before, and keeps this one."
 		f.mend = &mend{does: "take the version before of " + file + ", and put the damaged one aside", asks: true, do: func(context.Context) (string, error) {
-			home, err := a.openHome()
+			home, err := a.homeToMend()
 			if err != nil {
 				return "", err
 			}
@@ -85,7 +85,7 @@ func (a *app) unreadable(home *store.Home, d store.Damage) finding {
 	}
 	f.Fix = "Restore it from a backup; or doctor --fix puts it aside, and tapin goes on without it. " + without[d.Kind]
 	f.mend = &mend{does: "put " + d.File + " aside, and go on without it. " + without[d.Kind], asks: true, do: func(context.Context) (string, error) {
-		home, err := a.openHome()
+		home, err := a.homeToMend()
 		if err != nil {
 			return "", err
 		}

@@ -44,6 +44,15 @@ func (a *app) openHome() (*store.Home, error) {
 	return store.Open(path, &store.Options{Logger: a.logger(), Step: a.env.OnDisk, Broken: a.env.OnRead})
 }
 
+// homeToMend opens the home for somebody who is told in words what was done to it.
+func (a *app) homeToMend() (*store.Home, error) {
+	path, err := a.homePath()
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(path, &store.Options{Step: a.env.OnDisk, Broken: a.env.OnRead})
+}
+
 // existingHome opens the home; nil if there is none. A question must not make one.
 func (a *app) existingHome() (*store.Home, error) {
 	path, err := a.homePath()

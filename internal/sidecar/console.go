@@ -21,6 +21,7 @@ import (
 	"tapin/internal/secret"
 	"tapin/internal/session"
 	"tapin/internal/site"
+	"tapin/internal/trouble"
 )
 
 // atWork is how long somebody who did something in a page counts as being there.
@@ -82,16 +83,25 @@ func (o *overview) Changed() <-chan struct{} {
 // troublesShown is how many troubles a phone has room for above all else.
 const troublesShown = 3
 
+// troubles says what does not work. What was mended by itself is told elsewhere:
+// a phone has little room.
+func (o *overview) troubles() (all []string) {
+	for _, t := range o.s.troubles() {
+		switch {
+		case t.State == trouble.SetAside:
+		case len(all) == troublesShown:
+			return append(all, "There is more: run tapin doctor.")
+		default:
+			all = append(all, t.Sentence())
+		}
+	}
+	return all
+}
+
 // Look tells how everything stands.
 func (o *overview) Look(ctx context.Context) console.State {
 	state := o.fromDisk(ctx)
-	for i, t := range o.s.troubles() {
-		if i == troublesShown {
-			state.Troubles = append(state.Troubles, "There is more: run tapin doctor.")
-			break
-		}
-		state.Troubles = append(state.Troubles, t.Sentence())
-	}
+	state.Troubles = append(state.Troubles, o.troubles()...)
 	shown := map[string]string{} // what is shown in a session
 	for _, info := range o.s.sessions.List() {
 		one := o.session(info)

@@ -94,11 +94,18 @@ function render() {
   count.hidden = n === 0;
   say(count, String(n));
   document.title = n ? `(${n}) tapin` : "tapin";
-  const trouble = find("#trouble");
-  trouble.hidden = state.troubles.length === 0;
-  say(trouble, state.troubles.join("\n"));
+  warn(state.troubles);
   const history = [...told.values()].sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
   swap(find("#content"), cards({ ...state, history, more_history: older ?? state.more_history, figures }, Date.now() + skew));
+}
+
+/** Says what does not work, and says it again only when it is something else. @param {string[]} troubles */
+function warn(troubles) {
+  const box = find("#trouble"), words = troubles.join("\n");
+  box.hidden = words === "";
+  if (box.dataset.said === words) return;
+  box.dataset.said = words;
+  box.replaceChildren(...troubles.map((t) => el("p", {}, t)));
 }
 
 /** Puts new cards in place, and leaves open what was open and the focus where it was. @param {HTMLElement} box @param {Node[]} nodes */
