@@ -51,5 +51,5 @@ rm -rf "$TAPIN_HOME"/run "$TAPIN_HOME"/logs "$TAPIN_HOME"/locks "$TAPIN_HOME"/tm
 
 mkdir -p "$into"
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C "$TAPIN_HOME" -cf - . | gzip -9n > "$into/first.tar.gz"
-printf '{"day": "%s", "handoffs": %d, "runs": 2, "approvals": 1, "login": "bank", "message": "from the first version", "ends": {%s}}\n' "$(date -u +%F)" "$handoffs" "$ends" > "$into/first.json"
+printf '{"written": "%s", "handoffs": %d, "runs": 2, "approvals": 1, "login": "bank", "message": "from the first version", "ends": {%s}}\n' "$(date -u +%FT%TZ)" "$handoffs" "$ends" > "$into/first.json"
 ls -l "$into"
