@@ -289,17 +289,18 @@ func (d *daemon) watch(ctx context.Context, c *child, control string) error {
 	watching, cancel := context.WithCancel(ctx)
 	silent := make(chan error, 1)
 	var asking sync.WaitGroup
-	asking.Go(func() {
-		silent <- guard.Call(guard.Watch, func() error {
-			return d.rhythm.watchHealth(watching, func(ctx context.Context) error {
-				_, err := client.Health(ctx)
-				return err
-			})
-		}, errWatch)
-	})
 	room := func(name string, run func(context.Context)) {
 		asking.Go(func() { d.house.Room(watching, name, run) })
 	}
+	room(guard.Watch, func(ctx context.Context) {
+		err := d.rhythm.watchHealth(ctx, func(ctx context.Context) error {
+			_, err := client.Health(ctx)
+			return err
+		})
+		if ctx.Err() == nil {
+			silent <- err
+		}
+	})
 	room(guard.WakeNews, func(ctx context.Context) { d.waker.follow(ctx, control) })
 	room(guard.Discovered, func(ctx context.Context) { d.announce(ctx, control) })
 	room(guard.ChatNews, func(following context.Context) { d.converse(following, ctx, control) })
@@ -321,7 +322,5 @@ func (d *daemon) tell(s State) {
 		d.opts.OnState(s)
 	}
 }
-
-var errWatch = errors.New("the watch over it panicked")
 
 var errNoAddress = errors.New("it does not say where it listens")
