@@ -273,9 +273,9 @@ func restoreUntil(at, path, file string) {
 	os.Exit(0)
 }
 
-// TestARestoreThatIsKilledLeavesBeforeOrAfter kills it at the steps of its own,
-// and at some of the store's: TAPIN_CHAOS has it killed at all of them.
-func TestARestoreThatIsKilledLeavesBeforeOrAfter(t *testing.T) {
+// TestChaosOfARestore kills it at the steps of its own, and at some of the
+// store's: TAPIN_CHAOS has it killed at all of them.
+func TestChaosOfARestore(t *testing.T) {
 	t.Parallel()
 	folder := inMemory(t)
 	home := filepath.Join(folder, "home")

@@ -238,9 +238,9 @@ func TestNothingOfAForgottenSiteIsAnywhereAndAllOfTheOthersIs(t *testing.T) {
 	}
 }
 
-// TestAForgettingThatIsCutOffIsFinishedByTheNextStart cuts it off before every
-// single change.
-func TestAForgettingThatIsCutOffIsFinishedByTheNextStart(t *testing.T) {
+// TestChaosOfForgetting cuts it off before every fifth change: TAPIN_CHAOS
+// before every single one. The next start finishes it.
+func TestChaosOfForgetting(t *testing.T) {
 	t.Parallel()
 	folder := forgetFolder(t)
 	seeded := filepath.Join(folder, "seeded")

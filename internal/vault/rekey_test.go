@@ -145,9 +145,9 @@ func TestANewKeySealsEverythingAndTheOldOneIsGone(t *testing.T) {
 // errKilled is what every change answers after the instant of the kill.
 var errKilled = errors.New("killed")
 
-// TestAKillWhileTheKeyChangesLeavesBeforeOrAfter cuts the change off after every
-// single write, and at every call of the keychain.
-func TestAKillWhileTheKeyChangesLeavesBeforeOrAfter(t *testing.T) {
+// TestChaosOfANewKey cuts the change off after every single write, and at every
+// call of the keychain.
+func TestChaosOfANewKey(t *testing.T) {
 	t.Parallel()
 	for _, c := range rekeyCases(t) {
 		t.Run(c.name, func(t *testing.T) {
