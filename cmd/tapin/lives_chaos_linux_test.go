@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -67,18 +68,29 @@ func TestChaosOfHomesThatLive(t *testing.T) {
 		first, rounds = n, n+1
 	}
 	t.Logf("seed %d: repeat with TAPIN_CHAOS_SEED=%[1]d TAPIN_CHAOS_LIVES=%d, one round of it with TAPIN_CHAOS_ROUND too", seed, rounds)
+	var mu sync.Mutex
 	began, hits, hands := time.Now(), map[string]int{}, 0
-	for n := first; n < rounds; {
-		l := live(t, seed, n/roundsOfALife%2 == 0)
-		for last := min(rounds, n-n%roundsOfALife+roundsOfALife); n < last; n++ {
-			l.round(n)
+	t.Run("lives", func(t *testing.T) {
+		for from := first; from < rounds; from += roundsOfALife - from%roundsOfALife {
+			t.Run(fmt.Sprintf("from round %d", from), func(t *testing.T) {
+				t.Parallel()
+				l := live(t, seed, from/roundsOfALife%2 == 0)
+				for n, last := from, min(rounds, from-from%roundsOfALife+roundsOfALife); n < last; n++ {
+					l.round(n)
+				}
+				l.account()
+				l.leave()
+				mu.Lock()
+				defer mu.Unlock()
+				hands += l.helped
+				for name, count := range l.hits {
+					hits[name] += count
+				}
+			})
 		}
-		l.account()
-		for name, count := range l.hits {
-			hits[name] += count
-		}
-		hands += l.helped
-		l.leave()
+	})
+	if t.Failed() {
+		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(hits)) {
 		t.Logf("%5d × %s", hits[name], name)
@@ -87,14 +99,18 @@ func TestChaosOfHomesThatLive(t *testing.T) {
 	t.Logf("%d rounds in %v, %v a round; %d starts needed a hand", rounds-first, took.Round(time.Second), (took / time.Duration(rounds-first)).Round(time.Millisecond), hands)
 }
 
-// roundsOfALife is how many rounds one home is lived in.
-const roundsOfALife = 100
+// roundsOfALife is how many rounds one home is lived in, and livesAtOnce how many
+// homes at the same time: a life mostly waits.
+const (
+	roundsOfALife = 100
+	livesAtOnce   = 3
+)
 
 // inOwnMounts runs the test anew where it may mount a disk for the home, or as
 // it is where that is not allowed: then the disk is never full.
 func inOwnMounts(t *testing.T) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChaosOfHomesThatLive$", "-test.v", "-test.timeout=0")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChaosOfHomesThatLive$", "-test.v", "-test.timeout=0", fmt.Sprintf("-test.parallel=%d", livesAtOnce))
 	cmd.Env = append(os.Environ(), lived+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if os.Geteuid() == 0 {
@@ -232,6 +248,7 @@ var interruptions = []interruption{
 	{"browser killed", false, func(l *lives, s step) { l.kills(s, "browser") }},
 	{"killed in a write", false, func(l *lives, s step) { l.dies(s) }},
 	{"killed, and killed again", false, func(l *lives, s step) { l.kills(s, "daemon", "sidecar"); l.start(); l.strike("sidecar") }},
+	{"a backup, restored elsewhere", false, func(l *lives, s step) { l.backsUp(s) }},
 	{"the clock jumps ahead", false, func(l *lives, s step) { l.calm(s); l.jump(1 + l.dice.IntN(2)) }},
 	{"the clock jumps back", false, func(l *lives, s step) { l.calm(s); l.jump(-1) }},
 	{"the disk is full", true, func(l *lives, s step) { l.full(s) }},

@@ -98,7 +98,7 @@ func (l *lives) open(address string) error {
 	if err := l.settle(); err != nil {
 		return err
 	}
-	status, err := l.gets("agent", "GET", "/session/status", nil)
+	status, err := l.sessionNow()
 	if err != nil {
 		return err
 	}
@@ -110,10 +110,7 @@ func (l *lives) open(address string) error {
 	l.session = status.text("session_id")
 	got, err := l.try("agent", "POST", "/session/navigate", map[string]any{"url": address, "screenshot": false}, "")
 	if err == nil && slices.Contains([]string{"BROWSER_LOST", "NO_SESSION"}, got.text("error")) { // killed before: the agent begins anew
-		if !testwait.Comes(func() bool {
-			status, err := l.try("agent", "GET", "/session/status", nil, "")
-			return err != nil || status.body["active"] == false
-		}) {
+		if !testwait.Comes(func() bool { now, err := l.sessionNow(); return err != nil || now.body["active"] == false }) {
 			return errors.New("the session whose browser was killed does not end")
 		}
 		got, err = l.try("agent", "POST", "/session/start", map[string]any{"screenshot": false, "url": address}, "")
@@ -123,6 +120,19 @@ func (l *lives) open(address string) error {
 		err = fmt.Errorf("the page: %d %v", got.code, got.body)
 	}
 	return err
+}
+
+// sessionNow is the status of the session. Where its browser was killed a moment
+// ago it is the one after that was noticed.
+func (l *lives) sessionNow() (status answer, err error) {
+	ended := testwait.Comes(func() bool {
+		status, err = l.try("agent", "GET", "/session/status", nil, "")
+		return err != nil || status.text("error") != "BROWSER_LOST"
+	})
+	if err == nil && (!ended || !status.ok()) {
+		err = fmt.Errorf("the status of the session: %d %v", status.code, status.body)
+	}
+	return status, err
 }
 
 // settle ends what a step has left running, or a start whose answer was lost.
@@ -301,7 +311,7 @@ func (l *lives) login() error {
 	if err := l.settle(); err != nil {
 		return err
 	}
-	status, err := l.gets("agent", "GET", "/session/status", nil)
+	status, err := l.sessionNow()
 	if err != nil {
 		return err
 	}

@@ -67,24 +67,42 @@ func (l *lives) readOnly() {
 }
 
 // unpack puts the home of the first version where this life's is, as if it had
-// been written today.
+// been written a while ago.
 func (l *lives) unpack() {
 	l.t.Helper()
 	out, err := exec.CommandContext(l.t.Context(), "tar", "-xzf", filepath.Join("testdata", "lives", "first.tar.gz"), "-C", l.home).CombinedOutput()
 	if err != nil {
 		l.t.Fatalf("%v: %s", err, out)
 	}
-	written, err := time.Parse(time.DateOnly, firstFacts(l.t).Day)
-	if err != nil {
-		l.t.Fatal(err)
+	written := firstFacts(l.t).Written
+	by := time.Since(written.Add(aWhileAgo)).Truncate(time.Second)
+	if at := written.Add(by); at.Hour() == 0 && at.Minute() < 2 {
+		by -= aWhileAgo // what is counted by the day was all on one day
 	}
-	today := time.Now().UTC().Truncate(24 * time.Hour)
-	l.moveDays(int(today.Sub(written) / (24 * time.Hour)))
+	day := written.Add(by).Format(time.DateOnly)
+	l.rewrite(func(text string) string {
+		text = stamp.ReplaceAllStringFunc(text, func(s string) string {
+			at, err := time.Parse(time.RFC3339Nano, s)
+			if err != nil {
+				return s
+			}
+			return at.Add(by).Format(time.RFC3339Nano)
+		})
+		// All of it was written within a minute, so it has one day.
+		return strings.ReplaceAll(text, written.Format(time.DateOnly)+`"`, day+`"`)
+	}, func(name string) string { return strings.ReplaceAll(name, written.Format(time.DateOnly), day) })
 }
+
+// aWhileAgo is how long ago the home of the first version was left.
+const aWhileAgo = 5 * time.Minute
+
+// stamp is a moment in a file of the home.
+var stamp = regexp.MustCompile(`\b20\d\d-[01]\d-[0-3]\dT[0-9:.]+Z`)
 
 // facts are what the first version answered about its home.
 type facts struct {
-	Day, Login, Message       string
+	Written                   time.Time
+	Login, Message            string
 	Handoffs, Runs, Approvals int
 	Ends                      map[string]string
 }
@@ -139,12 +157,18 @@ func (l *lives) moveDays(days int) {
 			return at.AddDate(0, 0, days).Format(time.DateOnly)
 		})
 	}
+	l.rewrite(move, move)
+}
+
+// rewrite changes all texts and names of files in the home.
+func (l *lives) rewrite(text, name func(string) string) {
+	l.t.Helper()
 	renamed := map[string]string{}
 	err := filepath.WalkDir(l.home, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || strings.HasPrefix(path, filepath.Join(l.home, "logs")+"/") {
 			return err
 		}
-		if to := move(d.Name()); to != d.Name() {
+		if to := name(d.Name()); to != d.Name() {
 			renamed[path] = filepath.Join(filepath.Dir(path), to)
 		}
 		switch filepath.Ext(path) {
@@ -156,7 +180,7 @@ func (l *lives) moveDays(days int) {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(path, []byte(move(string(raw))), 0o600)
+		return os.WriteFile(path, []byte(text(string(raw))), 0o600)
 	})
 	if err != nil {
 		l.fail("%v", err)
