@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/layout"
 	"tapin/internal/store"
 )
 
@@ -141,6 +142,26 @@ func (a *Archive) Forget(id string) error {
 	}
 	return a.index.Remove(id)
 }
+
+// NeverBegun removes what lies in the place of a record that is not there: whoever
+// began it was killed before its first write, perhaps after its pictures. Where a
+// record was put aside there, or anything was told of it, only the mark goes.
+func (a *Archive) NeverBegun(id string) error {
+	names, err := a.home.List(path.Join(a.folder, id))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		_, known := layout.Of(a.File(id, name))
+		if _, aside := layout.Original(name); aside || !known || name == "events.jsonl" {
+			return a.index.Remove(id)
+		}
+	}
+	return a.Forget(id)
+}
+
+// Last is the number of the newest record that was ever begun.
+func (a *Archive) Last() uint64 { return a.series.Last() }
 
 // Before lists up to limit records that came before seq, the newest first; a
 // seq of 0 begins with the newest. Some may have been forgotten.

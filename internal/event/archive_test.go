@@ -42,6 +42,34 @@ func TestNewsAreWrittenAndPublishedOnce(t *testing.T) {
 	}
 }
 
+// What has no record may have been killed before its first write. Where a record
+// was put aside there, or anything was told of it, all of it stays.
+func TestOnlyWhatNeverWasIsRemoved(t *testing.T) {
+	t.Parallel()
+	for name, stays := range map[string]bool{
+		"": false, "photo.age": false, "before.png": false,
+		"events.jsonl": true, "meta.json.damaged-20261119T170340.123Z": true, "notes of the owner": true,
+	} {
+		h := openHome(t)
+		a, err := OpenArchive(h, NewPump(openFeed(t, h, nil), h, nil), "handoffs")
+		must(t, err)
+		must(t, a.Begin("hof_1", time.Now()))
+		if name != "" {
+			must(t, h.Write(a.File("hof_1", name), []byte("x")))
+		}
+		must(t, a.NeverBegun("hof_1"))
+		if name != "" {
+			if there, err := h.Exists(a.File("hof_1", name)); there != stays || err != nil {
+				t.Errorf("%s is there: %v, %v", name, there, err)
+			}
+		}
+		if open, err := a.Open(); len(open) > 0 || err != nil {
+			t.Errorf("with %q it is still open: %v, %v", name, open, err)
+		}
+		must(t, a.Close())
+	}
+}
+
 func TestAnArchiveForgetsWhatIsOldAndOver(t *testing.T) {
 	t.Parallel()
 	a, _ := openArchive(t)

@@ -182,6 +182,8 @@ func (f figured) Handoff(_ context.Context, id string) (insight.Handoff, error) 
 	return f.of(rec), err
 }
 
+func (f figured) Last() uint64 { return f.h.Last() }
+
 func (figured) Payments(context.Context, string, time.Time, int) ([]insight.Payment, error) {
 	return nil, nil
 }

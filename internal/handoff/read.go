@@ -111,6 +111,9 @@ type Placed struct {
 	Record *Record // nil when there is none: not yet, not any more, or older than was asked for
 }
 
+// Last is the number of the newest hand-off in the order in which they came.
+func (r *Room) Last() uint64 { return r.archive.Last() }
+
 // After lists up to limit hand-offs that came after a place, the oldest first.
 // Those from before since are named, and not read.
 func (r *Room) After(ctx context.Context, seq uint64, since time.Time, limit int) ([]Placed, error) {

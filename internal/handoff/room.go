@@ -131,7 +131,7 @@ func (r *Room) load() error {
 		switch err := r.archive.Read(id, &rec, &rec.ID); {
 		case errors.Is(err, fs.ErrNotExist):
 			// Killed before its first write: it never was, but for its photo.
-			if err := r.archive.Forget(id); err != nil {
+			if err := r.archive.NeverBegun(id); err != nil {
 				r.log.Warn("what is left of a hand-off could not be removed", "handoff", id, "error", err)
 			}
 		case err != nil:

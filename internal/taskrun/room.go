@@ -207,8 +207,7 @@ func (r *Room) Recover(ctx context.Context) error {
 		var rec Record
 		switch err := r.archive.Read(id, &rec, &rec.ID); {
 		case errors.Is(err, fs.ErrNotExist):
-			err = r.archive.Forget(id)
-			if err != nil {
+			if err := r.archive.NeverBegun(id); err != nil {
 				r.log.Warn("what is left of a run could not be removed", "run", id, "error", err)
 			}
 		case err != nil || rec.ID != id:
