@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -95,7 +97,8 @@ type Room struct {
 
 	mu      sync.Mutex // held through a change: payments are few, and order is everything
 	open    map[string]*Record
-	book    ledger // empty while its file cannot be read: then nothing is approved without asking
+	unborn  []string // begun by a process that was killed before their first write
+	book    ledger   // empty while its file cannot be read: then nothing is approved without asking
 	kept    *store.Truth[ledger]
 	changed chan struct{} // closed when anything changes, then replaced
 }
@@ -135,7 +138,7 @@ func New(deps Deps, opts *Options) (*Room, error) {
 		var rec Record
 		switch err := deps.Home.ReadRecord(file(id), &rec, store.Of(&rec.ID, id)); {
 		case errors.Is(err, fs.ErrNotExist):
-			_ = r.index.Remove(id) // killed before its first write: it never was
+			r.unborn = append(r.unborn, id)
 		case err != nil:
 			r.log.Error("an approval cannot be read and grants nothing", "approval", id, "error", err)
 		default:
@@ -176,12 +179,14 @@ func (r *Room) Recover(ctx context.Context) {
 		}
 		r.settle(ctx, rec)
 	}
-	// A part of a budget whose approval never came to be is given back.
+	// A part of a budget whose approval never came to be is given back. One whose
+	// record is lost may have been paid.
+	unborn := r.neverBegun()
 	book := r.book.clone()
 	kept := book.Spendings[:0]
 	for _, s := range book.Spendings {
 		rec, err := r.read(s.Approval)
-		if errors.Is(err, fault.NotFound) || err == nil && (rec.Status == Expired || rec.Status == Denied || rec.Status == Pending) {
+		if slices.Contains(unborn, s.Approval) || err == nil && (rec.Status == Expired || rec.Status == Denied || rec.Status == Pending) {
 			continue
 		}
 		kept = append(kept, s)
@@ -189,10 +194,29 @@ func (r *Room) Recover(ctx context.Context) {
 	if book.Spendings = kept; len(kept) != len(r.book.Spendings) || len(book.Outbox) > 0 {
 		if err := r.keep(ctx, book); err != nil {
 			r.log.Error("the budgets could not be brought in order", "error", err)
+			unborn = nil
 		}
+	}
+	for _, id := range unborn {
+		_ = r.index.Remove(id)
 	}
 	r.notice(ctx)
 	r.deps.Schedule.Set("approvals/sweep", wallClock(), r.sweep)
+}
+
+// neverBegun are the approvals whose process was killed before their first
+// write. One whose record was put aside is none of them.
+func (r *Room) neverBegun() []string {
+	if len(r.unborn) == 0 {
+		return nil
+	}
+	names, err := r.deps.Home.List(folder)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(r.unborn, func(id string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, path.Base(file(id))) })
+	})
 }
 
 // Request is what an agent asks for.

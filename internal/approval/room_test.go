@@ -15,6 +15,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/money"
 	"tapin/internal/page"
+	"tapin/internal/store"
 )
 
 func TestAYesPaysOnce(t *testing.T) {
@@ -483,6 +484,98 @@ func TestAForgottenPaymentGivesNoBudgetBack(t *testing.T) {
 		defer h.out()
 		if rec := h.ask(bill()); rec.Status != Pending {
 			t.Errorf("a third payment of $142.50 within $300 a month: %s", rec.Status)
+		}
+	})
+}
+
+// A record that is lost or put aside may be of a payment that was made; one that
+// was never written is not.
+func TestALostPaymentGivesNoBudgetBack(t *testing.T) {
+	t.Parallel()
+	for name, becomes := range map[string]struct {
+		of   func(t *testing.T, h *house, id string)
+		then Status
+	}{
+		"missing": {func(t *testing.T, h *house, id string) { must(t, h.deps.Home.Remove(file(id))) }, Pending},
+		"put aside": {func(t *testing.T, h *house, id string) {
+			_, err := h.deps.Home.PutAside(file(id), errors.New("cut"))
+			must(t, err)
+		}, Pending},
+		"put aside while it was open": {func(t *testing.T, h *house, id string) {
+			must(t, h.index.Add(id))
+			_, err := h.deps.Home.PutAside(file(id), errors.New("cut"))
+			must(t, err)
+		}, Pending},
+		"never written": {func(t *testing.T, h *house, id string) {
+			must(t, h.index.Add(id))
+			must(t, h.deps.Home.Remove(file(id)))
+		}, Approved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				dir, s, sh := t.TempDir(), newShop(), verizon()
+				h, err := moveIn(t, dir, s, sh, nil, nil)
+				must(t, err)
+				h.allow("auto-approve verizon up to $300 a month")
+				var last Record
+				for range 2 {
+					last = h.ask(bill())
+					must(t, h.pay(last.ID))
+				}
+				becomes.of(t, h, last.ID)
+				h.out()
+				for range 2 {
+					h, err = moveIn(t, dir, s, sh, nil, nil)
+					must(t, err)
+					if open, err := h.index.List(); err == nil && slices.Contains(open, last.ID) && becomes.then == Approved {
+						t.Error("it is still listed as open")
+					}
+					if becomes.then == Pending {
+						if rec := h.ask(bill()); rec.Status != Pending {
+							t.Errorf("a third payment of $142.50 within $300 a month: %s", rec.Status)
+						}
+					}
+					h.out()
+				}
+				if becomes.then == Approved {
+					h, err = moveIn(t, dir, s, sh, nil, nil)
+					must(t, err)
+					if rec := h.ask(bill()); rec.Status != Approved {
+						t.Errorf("what was never asked for counts: %s", rec.Status)
+					}
+					h.out()
+				}
+			})
+		})
+	}
+}
+
+// What is taken from an earlier time allows nothing by itself.
+func TestABookOfAnEarlierTimeAllowsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir, s, sh := t.TempDir(), newShop(), verizon()
+		h, err := moveIn(t, dir, s, sh, nil, nil)
+		must(t, err)
+		h.allow("auto-approve verizon under $200")
+		h.out()
+		home, err := store.Open(dir, nil)
+		must(t, err)
+		for _, want := range []int{1, 0} {
+			if n, _, err := Doubt(home, time.Now()); n != want || err != nil {
+				t.Errorf("%d policies, %v", n, err)
+			}
+		}
+		must(t, home.Close())
+		h, err = moveIn(t, dir, s, sh, nil, nil)
+		must(t, err)
+		defer h.out()
+		if rec := h.ask(bill()); rec.Status != Pending {
+			t.Errorf("it is %s", rec.Status)
+		}
+		if waiting := h.book.Proposals; len(waiting) != 1 {
+			t.Errorf("%d wait for the owner", len(waiting))
 		}
 	})
 }

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"tapin/internal/approval"
+	"tapin/internal/config"
 	"tapin/internal/fault"
 	"tapin/internal/layout"
+	"tapin/internal/logins"
 	"tapin/internal/store"
 )
 
@@ -30,6 +34,12 @@ var without = map[string]string{
 	"vault source":  "Where the key is is found out anew then: keychain, environment, file.",
 }
 
+// again is what a version before may allow that was taken back since.
+var again = map[string]string{
+	"owners":   "It may let in somebody whom you removed since: see tapin owners.",
+	"policies": "What it allows without asking waits for your word again: see tapin policy.",
+}
+
 // examineFiles looks at every file of the home by itself, whether tapin runs or not.
 func (a *app) examineFiles(home *store.Home) (found []finding) {
 	damages, err := home.Examine()
@@ -46,6 +56,15 @@ func (a *app) examineFiles(home *store.Home) (found []finding) {
 			found = append(found, finding{Name: "files", Verdict: note, Text: fmt.Sprintf("%s (%s) cannot be used: %s.", d.File, d.Kind, d.Why), Fix: "tapin puts it aside and makes it anew."})
 		default:
 			found = append(found, a.unreadable(home, d))
+		}
+	}
+	if cfg, _, err := a.settings(); err == nil {
+		manifest := config.Under(home.Path(), cfg.Integrations.Browserbase.ContextStore)
+		if err := logins.Legible(manifest); err != nil {
+			found = append(found, finding{
+				Name: "files", Verdict: bad, Text: fmt.Sprintf("%s (manifest) cannot be read: %s. It is left as it is; what needs it answers %s.", a.tilde(manifest), fault.Of(err).Details(), fault.Unreadable),
+				Fix: "Put right in an editor what it names.",
+			})
 		}
 	}
 	if aside > 0 {
@@ -68,9 +87,10 @@ func (a *app) unreadable(home *store.Home, d store.Damage) finding {
 		return f
 	}
 	isBefore := file != d.File
-	if before, err := home.Exists(file + layout.BeforeMark); err == nil && before && (!isBefore || !exists(home, file)) {
-		f.Fix = "doctor --fix takes the version before, and keeps this one."
-		f.mend = &mend{does: "take the version before of " + file + ", and put the damaged one aside", asks: true, do: func(context.Context) (string, error) {
+	if before, err := home.Exists(file + layout.BeforeMark); err == nil && before && (!isBefore || !exists(home, file)) && d.Kind != "console" {
+		f.Fix = "doctor --fix takes the version before, and keeps this one. " + again[d.Kind]
+		// Who is let in is for somebody to look at, and not for a script.
+		f.mend = &mend{does: "take the version before of " + file + ", and put the damaged one aside. " + again[d.Kind], asks: true, person: d.Kind == "owners", do: func(context.Context) (string, error) {
 			home, err := a.homeToMend()
 			if err != nil {
 				return "", err
@@ -79,7 +99,12 @@ func (a *app) unreadable(home *store.Home, d store.Damage) finding {
 			if err := home.TakeBefore(file); err != nil {
 				return "", err
 			}
-			return "Took the version before of " + file + "; what changed after it was written is not in it. The damaged one lies beside it.", nil
+			if d.Kind == "policies" {
+				if _, _, err := approval.Doubt(home, time.Now()); err != nil {
+					return "", err
+				}
+			}
+			return strings.TrimSpace("Took the version before of " + file + "; what changed after it was written is not in it. The damaged one lies beside it. " + again[d.Kind]), nil
 		}}
 		return f
 	}
