@@ -70,9 +70,15 @@ const (
 )
 
 // readBook reads the file. One that cannot be used is made anew: all that is in
-// it stands in the records too.
-func readBook(home *store.Home) book {
-	if b, ok := store.Derived(home, file, (*book).check); ok {
+// it stands in the records too. last is the number of the newest record: figures
+// that have read beyond it are of another list.
+func readBook(home *store.Home, last uint64) book {
+	if b, ok := store.Derived(home, file, func(b *book) error {
+		if b.Handoffs.Place > last {
+			return fmt.Errorf("it counts %d hand-offs, and there were %d", b.Handoffs.Place, last)
+		}
+		return b.check()
+	}); ok {
 		return b
 	}
 	return book{Version: bookVersion}

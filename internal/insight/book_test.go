@@ -84,6 +84,7 @@ func TestAFileThatThisProgramHasNotWrittenIsCountedAnew(t *testing.T) {
 		"a count of null":   `{"version":1,"handoffs":{"place":1},"days":{"2000-01-01":{"cells":[null]}}}`,
 		"another version":   `{"version":2,"handoffs":{"place":1},"days":{}}`,
 		"a list":            `[]`,
+		"one of more":       `{"version":1,"handoffs":{"place":1000},"days":{}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -81,6 +81,8 @@ type Records interface {
 	// Payments lists up to limit of those whose ids come after one, in order.
 	Payments(ctx context.Context, after string, since time.Time, limit int) ([]Payment, error)
 	Payment(ctx context.Context, id string) (Payment, error)
+	// Last is the highest number that a hand-off ever had in its list.
+	Last() uint64
 }
 
 // Options are the settings of a room; nil and zero values mean the defaults.
@@ -126,7 +128,7 @@ func New(home *store.Home, feed *event.Feed, records Records, opts *Options) *Ro
 		r.keep = min(MostDays, max(days, 1))
 	}
 	r.open, r.unpaid, r.reports = map[string]Handoff{}, map[string]Payment{}, map[int]report{}
-	r.book = readBook(home)
+	r.book = readBook(home, records.Last())
 	for _, id := range r.book.Handoffs.Open {
 		r.open[id] = Handoff{ID: id}
 	}
@@ -200,6 +202,7 @@ func (r *Room) followHandoffs(ctx context.Context, now time.Time) (more bool, er
 		case errors.Is(err, fault.NotFound):
 			delete(r.open, id)
 			r.changed()
+		case errors.Is(err, fault.Unreadable): // it counts when somebody has mended it
 		case err != nil:
 			return false, err
 		case h != before:
@@ -245,6 +248,7 @@ func (r *Room) followPayments(ctx context.Context, now time.Time) (more bool, er
 		case errors.Is(err, fault.NotFound):
 			delete(r.unpaid, id)
 			r.changed()
+		case errors.Is(err, fault.Unreadable):
 		case err != nil:
 			return false, err
 		case p != before:

@@ -27,6 +27,8 @@ type archive struct {
 	payments []Payment
 	reads    int
 	broken   error
+
+	unreadable string // the id of one that cannot be read
 }
 
 func (a *archive) Handoffs(_ context.Context, after uint64, since time.Time, limit int) ([]Handoff, error) {
@@ -44,12 +46,21 @@ func (a *archive) Handoffs(_ context.Context, after uint64, since time.Time, lim
 	return out, a.broken
 }
 
+func (a *archive) Last() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return uint64(len(a.handoffs))
+}
+
 func (a *archive) Handoff(_ context.Context, id string) (Handoff, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	i := slices.IndexFunc(a.handoffs, func(h Handoff) bool { return h.ID == id && !h.Gone })
 	if i < 0 {
 		return Handoff{}, fault.New(fault.NotFound, "", "gone")
+	}
+	if id == a.unreadable {
+		return Handoff{}, fault.New(fault.Unreadable, "", "it is cut")
 	}
 	a.reads++
 	return a.handoffs[i], nil
@@ -391,7 +402,7 @@ func TestManyAreCountedInStepsAndALookReadsFew(t *testing.T) {
 		}
 		stop()
 		ends.Wait()
-		if again := readBook(p.home); again.Handoffs.Place != 5*step+1 || !slices.Equal(again.Handoffs.Open, []string{"hof_1281"}) {
+		if again := readBook(p.home, 5*step+1); again.Handoffs.Place != 5*step+1 || !slices.Equal(again.Handoffs.Open, []string{"hof_1281"}) {
 			t.Errorf("the end left %+v", again.Handoffs)
 		}
 	})
@@ -428,6 +439,25 @@ func TestWhatCannotBeReadIsSaidAndTriedAgain(t *testing.T) {
 		if _, err := r.Report(t.Context(), days); !errors.Is(err, fault.InvalidRequest) {
 			t.Errorf("%d days: %v", days, err)
 		}
+	}
+}
+
+// One record that cannot be read keeps nobody from counting the others.
+func TestOneRecordThatCannotBeReadIsPassedOver(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	id := p.came(time.Hour, "bank.example", "login", "")
+	r := p.room(nil)
+	look(t, r, 7)
+	p.unreadable = id
+	p.came(time.Hour, "shop.example", "login", Unblocked)
+	if got := look(t, r, 7); got.Handoffs.Asked != 2 || got.Counting {
+		t.Errorf("%+v", got)
+	}
+	p.unreadable = ""
+	p.change(id, func(h *Handoff) { h.End = Aborted })
+	if got := look(t, r, 7); got.Handoffs.Aborted != 1 {
+		t.Errorf("once it was mended: %+v", got)
 	}
 }
 

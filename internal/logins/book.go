@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/layout"
+	"tapin/internal/store"
 )
 
 const (
@@ -24,6 +26,7 @@ const (
 type book struct {
 	path string
 	at   func(step string)
+	home *store.Home // nil where it may lie anywhere
 }
 
 // read returns what the manifest says. A missing one says nothing.
@@ -32,7 +35,31 @@ func (b *book) read() (*document, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, b.failed("read", err)
 	}
-	return readDocument(b.path, data)
+	d, err := readDocument(b.path, data)
+	return d, b.legible(err)
+}
+
+// legible says of a manifest in the home whether it can be read, as of every
+// other file there. One that lies elsewhere is its owner's own.
+func (b *book) legible(err error) error {
+	if b.home == nil {
+		return err
+	}
+	name, outside := filepath.Rel(b.home.Path(), b.path)
+	if kind, ok := layout.Of(filepath.ToSlash(name)); outside != nil || !ok || kind.Name != "manifest" {
+		return err
+	}
+	if err == nil {
+		b.home.Readable(name)
+		return nil
+	}
+	return b.home.Unreadable(name, err)
+}
+
+// Legible says why the manifest at a path cannot be read, or nil.
+func Legible(path string) error {
+	_, err := (&book{path: filepath.Clean(path), at: func(string) {}}).entries()
+	return err
 }
 
 // entries reads the logins of the manifest.
@@ -41,7 +68,8 @@ func (b *book) entries() ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.entries()
+	entries, err := d.entries()
+	return entries, b.legible(err)
 }
 
 // update writes what change makes of the manifest, unless that is the same.
@@ -63,10 +91,10 @@ func (b *book) update(ctx context.Context, change func(*document) (*document, er
 			return b.failed("read", err)
 		}
 		d, err := readDocument(b.path, before)
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = d.entries()
 		}
-		if _, err := d.entries(); err != nil {
+		if err := b.legible(err); err != nil {
 			return err
 		}
 		d, err = change(d)

@@ -2,11 +2,8 @@ package logins
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
-
-	"tapin/internal/fault"
 )
 
 // maxLives bounds the history of a login.
@@ -74,11 +71,9 @@ func (r *Room) Lived(ctx context.Context) ([]Lived, error) {
 			continue
 		}
 		rec, err := r.record(e.Name)
-		if errors.Is(err, fault.Unreadable) {
-			continue
-		}
 		if err != nil {
-			return nil, err
+			r.log.Warn("how a login has lasted cannot be read", "login", e.Name, "error", err)
+			continue
 		}
 		out = append(out, Lived{e.Name, e.Domain, rec.Lives, rec.AliveSince, !rec.StaleSince.IsZero()})
 	}

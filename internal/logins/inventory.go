@@ -2,12 +2,9 @@ package logins
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 	"time"
-
-	"tapin/internal/fault"
 )
 
 // Info is all there is to know of a login without using it. It holds no value
@@ -107,12 +104,9 @@ func (r *Room) describe(e Entry) (Info, error) {
 		return info, nil // it can have no files
 	}
 	rec, err := r.record(e.Name)
-	if errors.Is(err, fault.Unreadable) {
+	if err != nil { // that of this one: the others are known
 		info.Unreadable = err
 		return info, nil
-	}
-	if err != nil {
-		return info, err
 	}
 	info.DomainNoticed = e.Domain != "" && (e.Domain == rec.Noticed || !r.ownBook())
 	if _, _, info.SetAside, err = r.files(e.Name); err != nil {

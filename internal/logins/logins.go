@@ -73,7 +73,7 @@ func New(home *store.Home, vault Vault, opts *Options) *Room {
 		o.Forget = func(context.Context, string) (bool, error) { return false, nil }
 	}
 	r := &Room{home: home, vault: vault, checker: o.Checker, log: o.Logger, forget: o.Forget, checks: map[string]bool{}, at: func(string) {}}
-	r.book = &book{path: filepath.Clean(config.Under(home.Path(), o.Manifest)), at: func(step string) { r.at(step) }}
+	r.book = &book{path: filepath.Clean(config.Under(home.Path(), o.Manifest)), at: func(step string) { r.at(step) }, home: home}
 	return r
 }
 

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tapin/internal/fault"
+	"tapin/internal/store"
 )
 
 const seed = `# .claude/state/browser-contexts.yaml
@@ -116,6 +117,26 @@ func TestABrokenManifestIsReportedWithItsPlace(t *testing.T) {
 				t.Errorf("it was changed:\n%s", after)
 			}
 		})
+	}
+}
+
+// A manifest in the home is a file of the home like any other.
+func TestAManifestThatCannotBeReadIsToldOf(t *testing.T) {
+	t.Parallel()
+	home, err := store.Open(t.TempDir(), nil)
+	must(t, err)
+	t.Cleanup(func() { _ = home.Close() })
+	path := filepath.Join(home.Path(), "browser-contexts.yaml")
+	b := &book{path: path, at: func(string) {}, home: home}
+	for text, readable := range map[string]bool{"contexts: {a: {}}\n": true, "\xfe\x00{": false, "- a\n": false, "contexts:\n  a: [1\n": false} {
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		_, err := b.entries()
+		if (err == nil) != readable || !readable && !errors.Is(err, fault.Unreadable) {
+			t.Errorf("%q: %v", text, err)
+		}
+		if damages := home.Damages(); (len(damages) == 0) != readable {
+			t.Errorf("%q: it tells of %v", text, damages)
+		}
 	}
 }
 

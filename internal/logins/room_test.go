@@ -379,10 +379,10 @@ func TestABrokenManifestDoesNotCostALogin(t *testing.T) {
 	broken := seed + "  oops: [\n"
 	must(t, os.WriteFile(r.Manifest(), []byte(broken), 0o600))
 	saved, err := r.Save(t.Context(), "new", "ses_1", sample("a"), SaveOptions{})
-	if err != nil || !errors.Is(saved.Manifest, fault.InvalidRequest) {
+	if err != nil || !errors.Is(saved.Manifest, fault.Unreadable) {
 		t.Fatalf("got %v, %v", saved.Manifest, err)
 	}
-	if _, err := r.List(t.Context()); !errors.Is(err, fault.InvalidRequest) || !strings.Contains(err.Error(), ".yaml:18:") {
+	if _, err := r.List(t.Context()); !errors.Is(err, fault.Unreadable) || !strings.Contains(err.Error(), ".yaml:18:") {
 		t.Errorf("a list of a broken manifest: %v", err)
 	}
 	if read(t, r.Manifest()) != broken {

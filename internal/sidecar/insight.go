@@ -107,6 +107,8 @@ func endOf(rec handoff.Record) string {
 	return insight.Lost
 }
 
+func (c counted) Last() uint64 { return c.handoffs.Last() }
+
 func (c counted) Payments(ctx context.Context, after string, since time.Time, limit int) ([]insight.Payment, error) {
 	found, err := c.approvals.After(ctx, after, since, limit)
 	out := make([]insight.Payment, 0, len(found))
