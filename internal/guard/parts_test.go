@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,11 +80,11 @@ func TestWhatIsStartedAgainForEverIsShown(t *testing.T) { //nolint:paralleltest 
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var all sync.WaitGroup
-		broken := true
+		var well atomic.Bool
 		for range 2 { // two pages of which each fails
 			all.Go(func() {
 				guard.Again(ctx, "live view", func() {
-					if broken {
+					if !well.Load() {
 						fall(canary)
 					}
 					<-ctx.Done()
@@ -95,7 +96,7 @@ func TestWhatIsStartedAgainForEverIsShown(t *testing.T) { //nolint:paralleltest 
 		if got := board.List(); len(got) != 1 || got[0].What != "live view" || got[0].State != trouble.Restarting {
 			t.Fatalf("while it fails: %+v", got)
 		}
-		broken = false
+		well.Store(true)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if got := board.List(); len(got) != 0 {
