@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"tapin/internal/guard"
@@ -44,11 +45,15 @@ func everyRoom(t *testing.T) *planted {
 // namesOfRooms are all names that a room may have, as the guard declares them.
 func namesOfRooms(t *testing.T) (names []string) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "internal", "guard", "leftout.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
+	var decls []ast.Decl
+	for _, name := range []string{"leftout.go", "names.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "internal", "guard", name), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decls = append(decls, file.Decls...)
 	}
-	for _, d := range file.Decls {
+	for _, d := range decls {
 		consts, ok := d.(*ast.GenDecl)
 		if !ok || consts.Tok != token.CONST {
 			continue
@@ -200,7 +205,7 @@ func TestACrashLoopLeavesOutWhatCrashes(t *testing.T) {
 		t.Fatalf("the hand-off ended as %v", over.body)
 	}
 	reports := reportsOf(t, p.home)
-	if len(reports) != 3 || reports[0].Room != guard.Figures || !reports[0].Stopped || !strings.HasPrefix(reports[0].Cause, "sync: unlock of unlocked mutex") {
+	if len(reports) != 1 || reports[0].Times != 3 || reports[0].Room != guard.Figures || !reports[0].Stopped || !strings.HasPrefix(reports[0].Cause, "sync: unlock of unlocked mutex") {
 		t.Errorf("%d reports, the newest: %+v", len(reports), reports[0])
 	}
 	for args, want := range map[string]string{"doctor": "is left out", "status": "is left out", "logs --crash": "figures"} {
@@ -222,5 +227,18 @@ func TestACrashLoopLeavesOutWhatCrashes(t *testing.T) {
 	p.must("owner", "GET", "/analytics", nil)
 	if got := p.troubles(); len(got) != 0 {
 		t.Errorf("after doctor --fix: %v", got)
+	}
+	// The daemon itself has nobody who would hear what it dies of.
+	daemon := p.pids("daemon")
+	if err := syscall.Kill(daemon[0], syscall.SIGSEGV); err != nil {
+		t.Fatal(err)
+	}
+	p.within("the end of the daemon", func() bool { return len(p.pids("daemon")) == 0 })
+	out, err := p.tapin("logs", "--crash")
+	if err != nil || !strings.Contains(out, "daemon, the process ended with it") {
+		t.Errorf("logs --crash: %v\n%s", err, out)
+	}
+	if left, err := os.ReadFile(filepath.Join(p.home, "logs", "daemon.stderr")); err != nil || len(left) > 0 {
+		t.Errorf("what it printed is still there: %v\n%s", err, left)
 	}
 }

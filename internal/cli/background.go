@@ -107,6 +107,9 @@ func (s *screen) detach(ctx context.Context) (pid int, err error) {
 	if err := s.home.NoFolder("logs/daemon.stderr"); err != nil {
 		return 0, err
 	}
+	if err := daemon.Bury(s.home, buildVersion()); err != nil {
+		return 0, err
+	}
 	stderr, err := os.OpenFile(last, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // under our own home
 	if err != nil {
 		return 0, err

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
+	"tapin/internal/daemon"
 	"tapin/internal/guard"
 )
 
@@ -17,6 +19,9 @@ func (a *app) crashes(all bool) error {
 		return a.notRunning()
 	}
 	defer func() { _ = home.Close() }()
+	if err := daemon.Bury(home, buildVersion()); err != nil {
+		return err
+	}
 	kept, err := guard.List(home.Path())
 	if err != nil {
 		return err
@@ -44,8 +49,16 @@ func (a *app) crashes(all bool) error {
 func (a *app) listCrashes(kept []guard.Kept) {
 	p := a.paint(a.env.Stdout)
 	for _, one := range kept {
-		a.printf("%s  %s  %s  %s\n", p.dim(one.At.Local().Format("2006-01-02 15:04:05")), pad(clean(one.Part), 7), pad(clean(cmp.Or(one.Room, "?")), 20), clean(one.Cause))
+		a.printf("%s  %s  %s  %s\n", p.dim(one.At.Local().Format("2006-01-02 15:04:05")), pad(clean(one.Part), 7), pad(clean(cmp.Or(one.Room, "?")), 20), clean(one.Cause)+often(one))
 	}
+}
+
+// often says how often a report was made.
+func often(one guard.Kept) string {
+	if one.Times < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d times)", one.Times)
 }
 
 // tellCrash shows one report, to be read and to be sent.
@@ -54,6 +67,9 @@ func (a *app) tellCrash(one guard.Kept, home string, others int) {
 	ended := "the room alone fell; the process went on"
 	if one.Stopped {
 		ended = "the process ended with it"
+	}
+	if one.Times > 1 {
+		ended += fmt.Sprintf("; %d times the same since %s", one.Times, one.First.Local().Format("2006-01-02 15:04:05"))
 	}
 	browser := ""
 	if one.Browser != "" {

@@ -58,8 +58,21 @@ func (a *app) runSidecar(ctx context.Context) error {
 		Home: home, Config: cfg, Version: buildVersion(), Logger: a.processLogger(a.env.Stderr),
 		Vault:   &vault.Options{Getenv: a.getenv, Keyring: a.env.Keyring},
 		OnReady: func(string) { a.printf("%s\n", readyWord) },
+		OnBegin: a.sayBeginning(),
 		Guarded: true, Plant: a.env.Plant, Planted: a.env.Planted,
 	})
+}
+
+// sayBeginning tells the daemon which room begins; a person would not care.
+func (a *app) sayBeginning() func(room string, begun bool) {
+	if !a.json {
+		return nil
+	}
+	return func(room string, begun bool) {
+		if raw, err := json.Marshal(daemon.Beginning{Room: room, Begun: begun}); err == nil {
+			a.printf("%s\n", raw)
+		}
+	}
 }
 
 func (a *app) holderCommand() *cobra.Command {

@@ -64,10 +64,12 @@ type Door struct {
 	ctx    context.Context //nolint:containedctx // the lifetime of the sockets
 	stop   context.CancelFunc
 	poked  chan struct{} // something of our own has changed
+	opened chan struct{} // holds one token when a socket has come
 
 	mu      sync.Mutex
 	sockets map[*socket]struct{}
 	now     *State // as it was last seen; nil before that
+	off     string // why nothing is looked at; "" while it is
 	unwatch context.CancelFunc
 	tasks   sync.WaitGroup
 	closed  bool
@@ -80,7 +82,7 @@ func New(ctx context.Context, deps Deps, opts *Options) *Door {
 	}
 	d := &Door{
 		deps: deps, log: opts.Logger, claims: origin.NewLimit(wrongPerMinute, time.Minute), routes: http.NewServeMux(),
-		camera: make(chan struct{}, maxShots), poked: make(chan struct{}, 1), sockets: map[*socket]struct{}{},
+		camera: make(chan struct{}, maxShots), poked: make(chan struct{}, 1), opened: make(chan struct{}, 1), sockets: map[*socket]struct{}{},
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)

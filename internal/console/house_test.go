@@ -24,6 +24,7 @@ import (
 	"tapin/internal/console"
 	"tapin/internal/event"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/link"
 	"tapin/internal/liveview"
 	"tapin/internal/page"
@@ -260,6 +261,13 @@ func (h *house) open(more func(*console.Deps)) *console.Door {
 		more(&deps)
 	}
 	d := console.New(h.t.Context(), deps, nil)
+	ctx, stop := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		guard.NewHouse(&guard.Options{Pauses: []time.Duration{time.Millisecond}}).Room(ctx, guard.Console, d.Run)
+	}()
+	h.t.Cleanup(func() { stop(); <-over })
 	return d
 }
 

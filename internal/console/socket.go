@@ -87,7 +87,7 @@ func (d *Door) socket(w http.ResponseWriter, r *http.Request) {
 	s.run(ctx)
 }
 
-// join adds a socket, and begins to look if it is the first.
+// join adds a socket, and has the looking begin if it is the first.
 func (d *Door) join(s *socket) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,15 +96,14 @@ func (d *Door) join(s *socket) error {
 	}
 	d.tasks.Add(1)
 	d.sockets[s] = struct{}{}
-	if d.unwatch == nil {
-		ctx, cancel := context.WithCancel(d.ctx)
-		d.unwatch = cancel
-		d.tasks.Go(func() {
-			guard.Again(ctx, "console", func() { d.watch(ctx) })
-		})
-		return nil
+	select {
+	case d.opened <- struct{}{}:
+	default: // it will be looked
 	}
-	if d.now != nil {
+	switch {
+	case d.off != "":
+		s.tell(d.asOff())
+	case d.now != nil:
 		s.tell(*d.now) // at once; what is newer follows
 	}
 	d.poke()
@@ -117,8 +116,10 @@ func (d *Door) part(s *socket) {
 	defer d.mu.Unlock()
 	delete(d.sockets, s)
 	if len(d.sockets) == 0 {
-		d.unwatch()
-		d.unwatch, d.now = nil, nil
+		d.now = nil
+		if d.unwatch != nil {
+			d.unwatch()
+		}
 	}
 	d.tasks.Done()
 }

@@ -27,6 +27,49 @@ func (d *Door) poke() {
 	}
 }
 
+// Run looks at the house, for as long as anybody has a console open, until ctx
+// ends. It may be called again after it failed.
+func (d *Door) Run(ctx context.Context) {
+	for {
+		d.mu.Lock()
+		d.off = ""
+		somebody := len(d.sockets) > 0
+		watching, cancel := context.WithCancel(ctx)
+		d.unwatch = cancel
+		d.mu.Unlock()
+		if somebody {
+			d.watch(watching)
+		}
+		cancel()
+		select {
+		case <-d.opened:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Off tells every console, also those that come, that nothing is looked at for
+// now, and why: what they show is as it was.
+func (d *Door) Off(why string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.off = why
+	for s := range d.sockets {
+		s.tell(d.asOff())
+	}
+}
+
+// asOff is the last that was seen, with what is wrong above it.
+func (d *Door) asOff() State {
+	var s State
+	if d.now != nil {
+		s = *d.now
+	}
+	s.Troubles = append([]string{d.off}, s.Troubles...)
+	return s.bounded()
+}
+
 // watch looks at the house and tells every socket, for as long as there is one.
 func (d *Door) watch(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)

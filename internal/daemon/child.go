@@ -32,6 +32,8 @@ type child struct {
 	mu   sync.Mutex
 	err  error // how it ended
 	said error // what it gave as its reason
+	// begun are the rooms that it has said are beginning, and not yet that they have.
+	begun map[string]bool
 }
 
 // start runs a command as a sidecar, in a process group of its own: a Ctrl-C in
@@ -66,7 +68,7 @@ func start(command []string, input []byte, log io.Writer) (*child, error) {
 		c.listen(words)
 	}()
 	go func() {
-		defer guard.Catch("daemon")
+		defer guard.Vital("daemon") // whoever waits for its end would wait for ever
 		err := cmd.Wait()
 		// Its last words are in the pipe already; a stray writer is not waited for.
 		_ = words.SetReadDeadline(time.Now().Add(cmd.WaitDelay))
@@ -87,16 +89,50 @@ func (c *child) listen(words io.Reader) {
 	for lines.Scan() {
 		line := bytes.TrimSpace(lines.Bytes())
 		var p api.Problem
+		var b Beginning
 		switch {
 		case string(line) == readyWord && !told:
 			told = true
 			close(c.ready)
+		case json.Unmarshal(line, &b) == nil && guard.CanDoWithout(b.Room):
+			c.note(b)
 		case json.Unmarshal(line, &p) == nil && p.Error != "":
 			c.mu.Lock()
 			c.said = &fault.Error{Code: fault.Code(p.Error), Err: errors.New(p.Details), Hint: p.Hint}
 			c.mu.Unlock()
 		}
 	}
+}
+
+// Beginning is the word of a sidecar about a room that it can do without: it
+// begins now, or it has begun. A process that is killed says nothing any more.
+type Beginning struct {
+	Room  string `json:"beginning"`
+	Begun bool   `json:"begun,omitempty"`
+}
+
+func (c *child) note(b Beginning) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.begun == nil {
+		c.begun = map[string]bool{}
+	}
+	if c.begun[b.Room] = true; b.Begun {
+		delete(c.begun, b.Room)
+	}
+}
+
+// beginning is the room that was beginning when the sidecar ended. Where it was
+// none, or several, nobody knows.
+func (c *child) beginning() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for room := range c.begun {
+		if len(c.begun) == 1 {
+			return room
+		}
+	}
+	return ""
 }
 
 func (c *child) pid() int { return c.cmd.Process.Pid }

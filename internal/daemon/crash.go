@@ -34,7 +34,9 @@ func (d *daemon) reports(part string) *guard.Reports {
 
 // install has this process report what panics, and survive it where it can.
 func (d *daemon) install() (remove func()) {
-	return guard.Install(&guard.Process{Reports: d.reports("daemon"), Logger: d.log, Plant: d.opts.Plant})
+	remove = guard.Install(&guard.Process{Reports: d.reports("daemon"), Logger: d.log, Plant: d.opts.Plant})
+	guard.ShowIn(d.house)
+	return remove
 }
 
 // tellOfRoom leaves a letter about a room of the daemon's, and shows it to all
@@ -73,12 +75,13 @@ func (c *child) isOver() bool {
 
 // postMortem finds out what a sidecar died of: from its own report, from what
 // the runtime printed, or from the signal. nil means it ended as programs do.
-func (d *daemon) postMortem(c *child, born time.Time) *guard.Kept {
+// Panicked says that nobody outside ended it.
+func (d *daemon) postMortem(c *child, born time.Time) (crash *guard.Kept, panicked bool) {
 	if c.gaveReason() {
-		return nil
+		return nil, false
 	}
 	if own := guard.Of(d.opts.Home.Path(), c.pid(), born); len(own) > 0 {
-		return &own[0]
+		return &own[0], true
 	}
 	one := guard.Report{Part: "sidecar", PID: c.pid(), Stopped: true}
 	cause, frames, died := c.last.Crash()
@@ -87,17 +90,20 @@ func (d *daemon) postMortem(c *child, born time.Time) *guard.Kept {
 		one.Cause, one.Stack, one.Room = cause, frames, guard.RoomOf(frames)
 	case signalled && sig == syscall.SIGKILL:
 		one.Cause = "killed by SIGKILL, from outside; the system does that where memory has run out. There is no stack."
+		if one.Room = c.beginning(); one.Room != "" {
+			one.Cause += " Of the rooms that it can do without one was just beginning."
+		}
 	case signalled:
 		one.Cause = "ended by " + sig.String() + ", from outside. There is no stack."
 	default:
-		return nil
+		return nil, false
 	}
 	kept, err := d.reports("sidecar").Keep(one)
 	if err != nil {
 		d.log.Error("the crash report could not be written", "error", err)
 	}
 	d.log.Error("the sidecar crashed", "pid", c.pid(), "cause", kept.Cause, "room", kept.Room, "report", kept.File)
-	return &kept
+	return &kept, died
 }
 
 // signal is what ended the sidecar, if a signal did.
@@ -143,17 +149,28 @@ func (d *daemon) leaveOut(crash guard.Kept) bool {
 	return true
 }
 
-// tellOfLoop says that the sidecar fails again and again, and that it is tried
-// on and on.
-func (d *daemon) tellOfLoop(failures int, was life, cause error) {
-	details := fmt.Sprintf("The sidecar failed %d times within %v. It is started again and again, ever more seldom.", failures, d.rhythm.window)
-	hint := "tapin logs --crash shows what happened."
+// loopWords say that the sidecar fails again and again, and that it is tried on
+// and on.
+func (d *daemon) loopWords(failures int, was life) (details, hint string) {
+	details = fmt.Sprintf("The sidecar failed %d times within %v. It is started again and again, ever more seldom.", failures, d.rhythm.window)
 	if was.crash == nil {
-		hint = "See logs/sidecar.log in tapin's home."
+		return details, "See logs/sidecar.log in tapin's home."
 	}
-	d.log.Error("the sidecar fails again and again", "failures", failures, "cause", cause)
+	return details, "tapin logs --crash shows what happened."
+}
+
+// showLoop puts the loop on the list, where it stays until a sidecar was well
+// for a while.
+func (d *daemon) showLoop(failures int, was life) {
+	details, hint := d.loopWords(failures, was)
 	d.board.Set(loopKey, trouble.Trouble{What: "sidecar", State: trouble.Restarting, Details: details, Hint: hint})
 	d.showTroubles()
+}
+
+// tellOfLoop tells the owner, once.
+func (d *daemon) tellOfLoop(failures int, was life, cause error) {
+	details, hint := d.loopWords(failures, was)
+	d.log.Error("the sidecar fails again and again", "failures", failures, "cause", cause)
 	if err := d.leave(event.CrashLoop, store.NewID("dmn"), event.Trouble{Details: details, Hint: hint, Count: failures}); err != nil {
 		d.log.Error("the owner could not be left a word about it", "error", err)
 	}
@@ -161,7 +178,7 @@ func (d *daemon) tellOfLoop(failures int, was life, cause error) {
 
 const loopKey = "sidecar"
 
-// well takes down what is no longer so once a sidecar serves.
+// well takes down what is no longer so once a sidecar has served for a while.
 func (d *daemon) well() {
 	d.board.Clear(loopKey)
 	d.showTroubles()

@@ -109,9 +109,15 @@ func (d *daemon) run(ctx context.Context) error {
 	defer unlock()
 	if o.Guarded {
 		defer d.install()()
+		// Without whoever watches over the sidecar nothing is promised any more.
+		defer guard.Vital("daemon")
 	}
 	defer func() { _ = guard.WriteBoard(o.Home.Path(), nil) }()
+	d.damages = event.WatchDamages(o.Home, d.board, d.log)
 	d.showTroubles()
+	if o.Guarded {
+		bury(o.Home.Path(), d.reports("daemon"))
+	}
 	log, err := OpenLog(o.Home, "sidecar.log", &LogOptions{Keep: o.KeepLogs})
 	if err != nil {
 		return err
@@ -140,6 +146,9 @@ func (d *daemon) run(ctx context.Context) error {
 	room := func(name string, run func(context.Context)) {
 		others.Go(func() { d.house.Room(beside, name, run) })
 	}
+	room(guard.Damages, func(ctx context.Context) {
+		d.damages.Run(ctx, func(_ context.Context, e event.Event) error { return d.letters.Leave(e) }, d.showTroubles)
+	})
 	room(guard.Wakes, d.waker.run)
 	room(guard.Tunnel, d.tunnel.run)
 	if d.chat != nil {
@@ -162,6 +171,7 @@ type daemon struct {
 	rhythm   rhythm
 	house    *guard.House // of the background rooms
 	board    *trouble.Board
+	damages  *event.Damages
 	showing  sync.Mutex
 	leftOut  *guard.LeftOut
 	blamed   map[string][]time.Time // when a sidecar died of which room
@@ -203,6 +213,9 @@ func (d *daemon) supervise(ctx context.Context, log io.Writer) error {
 			pace = pacer{rhythm: d.rhythm} // the next one is another one
 		}
 		pause, failures := pace.next(was, time.Now())
+		if pace.many > 0 {
+			d.showLoop(pace.many, was)
+		}
 		if failures > 0 {
 			d.tellOfLoop(failures, was, err)
 		}
@@ -231,6 +244,8 @@ type life struct {
 	healthy time.Duration // since it was ready
 	final   bool          // trying again would only fail again
 	crash   *guard.Kept   // what is known of why it died, if it did
+	// panicked says that it died of itself, and not of a signal from outside.
+	panicked bool
 }
 
 // serve runs one sidecar from its start to its end, and says why it ended.
@@ -259,7 +274,6 @@ func (d *daemon) serve(ctx context.Context, log io.Writer) (was life, err error)
 		d.served, was.ready = true, true
 		began := time.Now()
 		d.log.Info("the sidecar is ready", "pid", c.pid(), "control", control)
-		d.well()
 		d.tell(State{Phase: Ready, PID: c.pid(), Control: control})
 		err = d.watch(ctx, c, control)
 		was.healthy = time.Since(began)
@@ -271,7 +285,7 @@ func (d *daemon) serve(ctx context.Context, log io.Writer) (was life, err error)
 			d.log.Warn("the sidecar did not end in time and was killed", "pid", c.pid())
 		}
 	case c.isOver():
-		was.crash = d.postMortem(c, born)
+		was.crash, was.panicked = d.postMortem(c, born)
 	default:
 		c.kill()
 	}
@@ -306,13 +320,19 @@ func (d *daemon) watch(ctx context.Context, c *child, control string) error {
 	room(guard.ChatNews, func(following context.Context) { d.converse(following, ctx, control) })
 	defer asking.Wait()
 	defer cancel()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.ended:
-		return c.cause()
-	case err := <-silent:
-		return err
+	steady := time.NewTimer(d.rhythm.steady)
+	defer steady.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.ended:
+			return c.cause()
+		case err := <-silent:
+			return err
+		case <-steady.C: // only now: a loop may be ready each time
+			d.well()
+		}
 	}
 }
 

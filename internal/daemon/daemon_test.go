@@ -38,6 +38,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case "stand-in":
 			os.Exit(standIn(os.Args[2], os.Args[3]))
+		case "falling-daemon":
+			os.Exit(fallingDaemon(os.Args[2]))
 		case "real-sidecar":
 			os.Exit(realSidecar(os.Args[2]))
 		case "leash":
@@ -79,6 +81,9 @@ func standIn(path, how string) int {
 		}
 	}
 	switch how {
+	case "killed":
+		fmt.Println(`{"beginning":"figures"}`)
+		kill(os.Getpid())
 	case "crash":
 		return 3
 	case "hang":
@@ -108,6 +113,9 @@ func standIn(path, how string) int {
 	}
 	fmt.Fprintln(os.Stderr, "stand-in", os.Getpid(), "serves")
 	fmt.Println(readyWord)
+	if how == "fall" {
+		panic("hunter2-canary")
+	}
 	if how == "stubborn" {
 		select {}
 	}

@@ -44,8 +44,8 @@ func Leash(ctx context.Context, hold io.Reader, argv []string, out io.Writer) (c
 	cut := make(chan struct{})
 	go func() {
 		defer guard.Catch("daemon")
+		defer close(cut)
 		_, _ = io.Copy(io.Discard, hold)
-		close(cut)
 	}()
 	select {
 	case err = <-ended:

@@ -22,9 +22,10 @@ type rhythm struct {
 
 	// So many ends within the window are a loop: the owner is told, and the
 	// pauses grow. Those that were never ready weigh more: one that serves in
-	// between is of use.
+	// between is of use. One that died of itself weighs most: it will again.
 	window  time.Duration
 	unready int
+	crashes int
 	ends    int
 	seldom  []time.Duration // the pauses in a loop; the last for ever
 }
@@ -35,7 +36,7 @@ func usual() rhythm {
 		poll:  3 * time.Second, answer: 4 * time.Second, silent: 15 * time.Second,
 		pauses: []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second},
 		steady: time.Minute,
-		window: 15 * time.Minute, unready: 10, ends: 120,
+		window: 15 * time.Minute, unready: 10, crashes: 5, ends: 120,
 		seldom: []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute},
 	}
 }
@@ -75,8 +76,11 @@ type pacer struct {
 
 	tries   int
 	unready []time.Time // ends of sidecars that were never ready
+	crashes []time.Time // ends of those that panicked, and were not ended from outside
 	ends    []time.Time // all ends
 	looped  int         // starts since it is a loop; 0 while it is none
+	many    int         // how many ends are a loop now; 0 while it is none
+	told    bool        // that it is one
 }
 
 // next is the pause before the next start. Failures above 0 say that so many
@@ -92,18 +96,34 @@ func (p *pacer) next(was life, now time.Time) (pause time.Duration, failures int
 	} else {
 		p.unready = append(p.unready, now)
 	}
+	p.crashes = recent(p.crashes)
+	if was.panicked {
+		p.crashes = append(p.crashes, now)
+	}
 	if was.healthy >= p.steady {
 		p.tries, p.looped = 0, 0
 	}
 	switch {
-	case p.looped > 0: // it is one until a sidecar was well for a while
 	case len(p.unready) >= p.rhythm.unready:
-		failures = len(p.unready)
+		p.many = len(p.unready)
+	case was.panicked && p.rhythm.crashes > 0 && len(p.crashes) >= p.rhythm.crashes:
+		p.many = len(p.crashes)
 	case len(p.ends) >= p.rhythm.ends:
-		failures = len(p.ends)
+		p.many = len(p.ends)
+	case p.looped == 0: // it is one until a sidecar was well for a while
+		p.many = 0
 	}
-	if p.looped > 0 || failures > 0 {
-		pause = p.seldom[min(p.looped, len(p.seldom)-1)]
+	if p.many > 0 && !p.told {
+		failures, p.told = p.many, true
+	}
+	if p.many == 0 && len(p.crashes) < max(1, p.rhythm.crashes) {
+		p.told = false // one that crashes every few minutes is told of once
+	}
+	if p.many > 0 {
+		pause = p.pauses[len(p.pauses)-1]
+		if len(p.seldom) > 0 { // a tunnel's says itself how long it rests
+			pause = p.seldom[min(p.looped, len(p.seldom)-1)]
+		}
 		p.looped++
 		return pause, failures
 	}

@@ -31,6 +31,7 @@ func TestPausesGrowAndBeginAgain(t *testing.T) {
 func TestWhenItIsALoop(t *testing.T) {
 	t.Parallel()
 	never, short := life{}, life{ready: true, healthy: time.Second}
+	falls, later := life{ready: true, healthy: time.Second, panicked: true}, life{ready: true, healthy: 2 * time.Minute, panicked: true}
 	for name, tt := range map[string]struct {
 		lives []life // the last for ever
 		apart time.Duration
@@ -39,6 +40,9 @@ func TestWhenItIsALoop(t *testing.T) {
 		"ten starts in vain are enough":                 {[]life{never}, time.Second, 10},
 		"a start in vain now and then is none":          {[]life{never}, 2 * time.Minute, 0},
 		"one that serves in between begins the count":   {[]life{never, never, never, never, never, short, never}, time.Second, 16},
+		"five that died of themselves are":              {[]life{falls}, 10 * time.Second, 5},
+		"also where each was well for a while":          {[]life{later}, 2 * time.Minute, 5},
+		"but not now and then":                          {[]life{later}, 5 * time.Minute, 0},
 		"a hundred kills of one that serves are no end": {[]life{short}, 10 * time.Second, 0},
 		"one that serves and falls over for ever is":    {[]life{short}, 5 * time.Second, 120},
 	} {

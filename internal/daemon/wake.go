@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"path"
 	"strings"
 	"sync"
@@ -69,12 +70,13 @@ type waker struct {
 
 	nudge chan struct{} // holds one token when there may be something to do
 
-	mu   sync.Mutex
-	busy map[string]bool // ids under way
+	mu    sync.Mutex
+	busy  map[string]bool      // ids under way
+	rests map[string]time.Time // until when an id is left alone, whatever the disk says
 }
 
 func newWaker(home *store.Home, how config.OnResume, log *slog.Logger, leave func(kind, id string, data any) error) (*waker, error) {
-	w := &waker{home: home, log: log, leave: leave, nudge: make(chan struct{}, 1), busy: map[string]bool{}}
+	w := &waker{home: home, log: log, leave: leave, nudge: make(chan struct{}, 1), busy: map[string]bool{}, rests: map[string]time.Time{}}
 	switch {
 	case len(how.Command) > 0:
 		w.via = &command{argv: how.Command, home: home.Path(), limit: commandFor}
@@ -207,7 +209,7 @@ func (w *waker) run(ctx context.Context) {
 					defer w.mu.Unlock()
 					delete(w.busy, k.ID)
 				}()
-				w.try(ctx, k)
+				w.tryWhole(ctx, k)
 			})
 		}
 		timer := time.NewTimer(next)
@@ -243,9 +245,14 @@ func (w *waker) due(now time.Time) (due []wake, next time.Duration) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	maps.DeleteFunc(w.rests, func(_ string, until time.Time) bool { return !until.After(now) })
 	for _, name := range names {
 		id, ok := strings.CutSuffix(name, ".json")
 		if !ok || w.busy[id] || len(w.busy) >= wakesAtOnce {
+			continue
+		}
+		if until, rests := w.rests[id]; rests {
+			next = min(next, until.Sub(now))
 			continue
 		}
 		var k wake
@@ -257,10 +264,20 @@ func (w *waker) due(now time.Time) (due []wake, next time.Duration) {
 			continue
 		}
 		w.busy[id] = true
+		// Neither a panic nor a disk that is full has it tried without a pause.
+		w.rests[id] = now.Add(backoff(k.Tries + 1))
 		due = append(due, k)
 	}
 	return due, next
 }
+
+// tryWhole tries, and takes a panic for a failure like any other.
+func (w *waker) tryWhole(ctx context.Context, k wake) {
+	defer guard.Catch(guard.Wakes, func() { w.failed(k, 0, errPanicked) })
+	w.try(ctx, k)
+}
+
+var errPanicked = errors.New("it failed inside tapin; tapin logs --crash shows where")
 
 // try wakes once, and notes what came of it.
 func (w *waker) try(ctx context.Context, k wake) {
@@ -273,6 +290,11 @@ func (w *waker) try(ctx context.Context, k wake) {
 	if ctx.Err() != nil {
 		return // it stays for the next daemon
 	}
+	w.failed(k, again, err)
+}
+
+// failed has a wake tried again later, or gives it up.
+func (w *waker) failed(k wake, again time.Duration, err error) {
 	k.Tries++
 	k.NextAt = time.Now().UTC().Add(max(min(again, wakeAsked), backoff(k.Tries)))
 	if errors.Is(err, errFinal) || k.NextAt.After(k.FirstAt.Add(wakeFor)) {

@@ -41,8 +41,15 @@ var (
 	signalled = regexp.MustCompile(`^\[?signal (SIG[A-Z]+)(: [a-z ]+)?`)
 )
 
-// Write passes on whole lines. It never fails.
+// Write passes on whole lines. It never fails: whoever calls it is a goroutine of
+// os/exec's, which no guard is around.
 func (l *Last) Write(p []byte) (int, error) {
+	l.take(p)
+	return len(p), nil
+}
+
+func (l *Last) take(p []byte) {
+	defer Catch("sidecar's words")
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.torn = append(l.torn, p...)
@@ -51,14 +58,14 @@ func (l *Last) Write(p []byte) (int, error) {
 		if i < 0 {
 			break
 		}
-		l.line(string(l.torn[:i]))
+		text := string(l.torn[:i])
 		l.torn = l.torn[i+1:]
+		l.line(text)
 	}
 	if len(l.torn) > mostLine {
 		l.line(string(l.torn[:mostLine]))
 		l.torn = nil
 	}
-	return len(p), nil
 }
 
 func (l *Last) line(text string) {

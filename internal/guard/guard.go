@@ -22,6 +22,8 @@ type Process struct {
 	// Plant is asked by tests whether a name is to fail now; nil in the program
 	// that people have.
 	Plant func(name string) bool
+
+	house atomic.Pointer[House] // where what fails again and again is shown; nil: nowhere yet
 }
 
 // process is the one place in the product that every goroutine knows without
@@ -35,6 +37,14 @@ var process atomic.Pointer[Process]
 func Install(p *Process) (remove func()) {
 	process.Store(p)
 	return func() { process.CompareAndSwap(p, nil) }
+}
+
+// ShowIn has what Again starts again be seen as a failure in a house of this
+// process, if it has a guard.
+func ShowIn(h *House) {
+	if p := process.Load(); p != nil {
+		p.house.Store(h)
+	}
 }
 
 // planted is the value of a panic that a test planted.
@@ -161,10 +171,52 @@ func (g *Group) Wait() {
 	}
 }
 
+// Parts runs the parts of a room beside each other until all have ended. A panic
+// in one of them ends the others, and is the panic of whoever runs the room.
+func Parts(ctx context.Context, parts ...func(context.Context)) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var g Group
+	for _, part := range parts {
+		g.Run(func() {
+			ended := false
+			defer func() {
+				if !ended {
+					cancel()
+				}
+			}()
+			part(ctx)
+			ended = true
+		})
+	}
+	g.Wait()
+}
+
 // Again runs fn until it returns, and once more after each panic, ever later. It
-// is for what somebody waits for as long as ctx lasts and that no room runs.
+// is for one page, one viewer or one session, and for what somebody waits for as
+// long as ctx lasts: no other of its kind falls with it, and it is not given up.
+// Until it has gone well for a while the house shows that it fails.
 func Again(ctx context.Context, name string, fn func()) {
-	for pause := againAfter; !whole(name, fn); pause = min(4*pause, againAtMost) {
+	var down atomic.Bool
+	well := func() {
+		if h := shownIn(); h != nil && down.CompareAndSwap(true, false) {
+			h.partWell(name)
+		}
+	}
+	defer well()
+	for pause := againAfter; ; pause = min(4*pause, againAtMost) {
+		began, steady := time.Now(), time.AfterFunc(againSteady, func() { defer Catch("rooms"); well() })
+		ended := whole(name, fn)
+		steady.Stop()
+		if ended || ctx.Err() != nil {
+			return
+		}
+		if h := shownIn(); h != nil && down.CompareAndSwap(false, true) {
+			h.partFell(name)
+		}
+		if time.Since(began) >= againSteady {
+			pause = againAfter
+		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -173,9 +225,17 @@ func Again(ctx context.Context, name string, fn func()) {
 	}
 }
 
+func shownIn() *House {
+	if p := process.Load(); p != nil {
+		return p.house.Load()
+	}
+	return nil
+}
+
 const (
 	againAfter  = 100 * time.Millisecond
 	againAtMost = 30 * time.Second
+	againSteady = time.Minute // it has gone well for so long: it no longer fails
 )
 
 // whole runs fn and reports whether it came to its end.

@@ -96,6 +96,7 @@ func TestReportsAreBounded(t *testing.T) {
 	big := guard.Report{Stack: slices.Repeat([]guard.Frame{{Func: strings.Repeat("f", 4000), Line: "x.go:1"}}, 20)}
 	for i := range 23 {
 		big.At = time.Unix(int64(1_800_000_000+i), 0).UTC()
+		big.Room = fmt.Sprint("room ", i)
 		if _, err := r.Write(big); err != nil {
 			t.Fatal(err)
 		}

@@ -45,6 +45,7 @@ type House struct {
 
 	mu    sync.Mutex
 	rooms map[string]*room
+	fell  map[string]int // how many that Again runs fail now, by name
 }
 
 type room struct {
@@ -57,7 +58,7 @@ var errFailed = errors.New("it failed in a call")
 
 // NewHouse makes a house without rooms.
 func NewHouse(o *Options) *House {
-	h := &House{rooms: map[string]*room{}}
+	h := &House{rooms: map[string]*room{}, fell: map[string]int{}}
 	if o != nil {
 		h.opts = *o
 	}
@@ -89,6 +90,7 @@ func (h *House) Room(ctx context.Context, name string, run func(context.Context)
 	if !h.awaitTurn(ctx, name, r) {
 		return
 	}
+	h.enter(name, r)
 	for ctx.Err() == nil {
 		running, fail := context.WithCancelCause(ctx)
 		h.mu.Lock()
@@ -122,6 +124,58 @@ func (h *House) Room(ctx context.Context, name string, run func(context.Context)
 		}
 	}
 }
+
+// enter takes down what was said of a room that was given up and is begun anew.
+// Its failures still count: one more within the window is enough.
+func (h *House) enter(name string, r *room) {
+	h.mu.Lock()
+	was, n := r.state, len(r.failures)
+	if was == trouble.GivenUp {
+		r.state = ""
+	}
+	h.mu.Unlock()
+	if was != trouble.GivenUp {
+		return // one that failed is back once it has run for a while
+	}
+	h.opts.Board.Clear(key(name))
+	h.log.Info("a background room that was given up is begun anew", "room", name)
+	h.tell(Back, trouble.Trouble{What: name, Details: "It is begun anew."}, n)
+}
+
+// partFell shows that one of many of a kind fails and is started again.
+func (h *House) partFell(name string) {
+	t := trouble.Trouble{
+		What: name, State: trouble.Restarting, Hint: "tapin logs --crash shows what happened.",
+		Details: "A part of it failed, for one page or one viewer, and is started again.",
+	}
+	h.mu.Lock()
+	h.fell[name]++
+	first := h.fell[name] == 1
+	if first { // under the lock, so that the end of another does not come in between
+		h.opts.Board.Set(partKey(name), t)
+	}
+	h.mu.Unlock()
+	if first {
+		h.log.Warn("a part of a room failed", "room", name)
+		h.tell(Failed, t, 1)
+	}
+}
+
+// partWell takes it down with the last of them.
+func (h *House) partWell(name string) {
+	h.mu.Lock()
+	h.fell[name]--
+	last := h.fell[name] == 0
+	if last {
+		h.opts.Board.Clear(partKey(name))
+	}
+	h.mu.Unlock()
+	if last {
+		h.tell(Back, trouble.Trouble{What: name, Details: "It works again."}, 1)
+	}
+}
+
+func partKey(name string) string { return "part of " + name }
 
 // once runs a room and reports whether it panicked.
 func (h *House) once(ctx context.Context, name string, run func(context.Context)) (failed bool) {

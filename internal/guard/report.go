@@ -25,6 +25,27 @@ type Report struct {
 	Browser string    `json:"browser,omitempty"`
 	Stack   []Frame   `json:"stack,omitempty"` // of the goroutine that failed, the innermost first
 	Names   []string  `json:"names,omitempty"` // of the last operations and events, the newest last
+	Times   int       `json:"times,omitempty"` // how often it was the same; 0 is once
+	First   time.Time `json:"first,omitzero"`  // when it was so for the first of them
+}
+
+// same reports whether two reports are of one thing: the same cause in the same
+// place. What came to that place may differ.
+func (r *Report) same(as *Report) bool {
+	return r.Part == as.Part && r.Room == as.Room && r.Cause == as.Cause && r.Stopped == as.Stopped && r.Version == as.Version && r.place() == as.place()
+}
+
+// place is the innermost call of ours, or of anybody.
+func (r *Report) place() Frame {
+	for _, f := range r.Stack {
+		if strings.HasPrefix(f.Func, "tapin/") {
+			return f
+		}
+	}
+	if len(r.Stack) > 0 {
+		return r.Stack[0]
+	}
+	return Frame{}
 }
 
 // Frame is one call, without its arguments.

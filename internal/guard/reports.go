@@ -83,15 +83,21 @@ func quietly[T any](ask func() T) T {
 func (r *Reports) Keep(one Report) (Kept, error) {
 	full := r.new(one.Room, one.Cause)
 	full.PID, full.Stack, full.Stopped = one.PID, one.Stack, one.Stopped
+	if !one.At.IsZero() {
+		full.At = one.At.UTC().Round(0)
+	}
 	file, err := r.Write(full)
 	return Kept{file, full}, err
 }
 
-// Write keeps a report and drops the oldest beyond what is kept. It returns the
+// Write keeps a report and drops the oldest beyond what is kept. One of what was
+// reported before takes the place of the earlier one, and counts it: what fails
+// again and again must not push out what else there is to read. It returns the
 // name of the file, in the home.
 func (r *Reports) Write(one Report) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	before := r.sameAs(&one)
 	raw, err := json.MarshalIndent(one, "", "  ")
 	if err != nil {
 		return "", err
@@ -121,8 +127,30 @@ func (r *Reports) Write(one Report) (string, error) {
 		_ = os.Remove(temp.Name())
 		return "", err
 	}
+	for _, file := range before {
+		if file != Folder+"/"+name {
+			_ = os.Remove(filepath.Join(r.Home, file))
+		}
+	}
 	r.dropOld(folder)
 	return Folder + "/" + name, nil
+}
+
+// sameAs has a report count the earlier ones of the same, and names their files.
+func (r *Reports) sameAs(one *Report) (files []string) {
+	all, _ := List(r.Home) // the newest first
+	for i := range all {
+		if !one.same(&all[i].Report) {
+			continue
+		}
+		files = append(files, all[i].File)
+		one.Times = max(one.Times, 1) + max(all[i].Times, 1)
+		one.First = all[i].At
+		if !all[i].First.IsZero() {
+			one.First = all[i].First
+		}
+	}
+	return files
 }
 
 func (r *Reports) dropOld(folder string) {

@@ -19,12 +19,15 @@ const keptStills = 2
 // it only notes and wakes.
 func (h *hub) framed(cast int, f page.Frame) {
 	trace := maphash.Bytes(h.seed, f.JPEG)
-	h.mu.Lock()
-	native := h.take(cast, f, trace)
-	h.mu.Unlock()
-	if native != nil {
+	if native := h.taken(cast, f, trace); native != nil {
 		native.Poke(h.ctx)
 	}
+}
+
+func (h *hub) taken(cast int, f page.Frame, trace uint64) *page.NativeWatch {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.take(cast, f, trace)
 }
 
 // take returns the watch that is to be told that something was painted.
@@ -278,15 +281,20 @@ func (h *hub) placeFields() {
 			T string `json:"t"`
 			page.Native
 		}{"fields", *n})
-		h.mu.Lock()
-		if h.native != nil {
-			h.fields = raw
-			for v := range h.viewers {
-				if h.canDrive(v) {
-					v.place(raw)
-				}
-			}
+		h.showFields(raw)
+	}
+}
+
+func (h *hub) showFields(raw []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.native == nil {
+		return
+	}
+	h.fields = raw
+	for v := range h.viewers {
+		if h.canDrive(v) {
+			v.place(raw)
 		}
-		h.mu.Unlock()
 	}
 }

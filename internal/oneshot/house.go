@@ -203,27 +203,39 @@ func (h *house) keep(in *household, sharer browser.Sharer) {
 	}
 	h.ours[spec.ID] = true
 	h.mu.Unlock()
-	ctx, cancel := context.WithTimeout(h.ctx, startWithin)
-	in.shared, in.err = sharer.Share(ctx, spec)
-	cancel()
-	if in.err != nil {
-		in.err = fault.Wrap(fault.SessionCreateFailed, "make a browser", in.err)
-	}
-	close(in.ready)
-	if in.err == nil {
-		h.watch(in)
-	}
-	h.mu.Lock()
-	h.retire(in)
-	h.mu.Unlock()
+	h.begin(in, sharer, spec)
+	func() {
+		defer func() { // also where it panics: nobody new is to come in
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.retire(in)
+		}()
+		if in.err == nil {
+			h.watch(in)
+		}
+	}()
 	if in.shared == nil {
 		return
 	}
-	ctx, cancel = context.WithTimeout(context.WithoutCancel(h.ctx), endWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), endWithin)
 	defer cancel()
 	if err := in.shared.End(ctx); err != nil {
 		h.log.Warn("the one-shot browser ends by its own deadline", "error", err)
 	}
+}
+
+// begin starts the browser, and says in the end how that went: guests wait for it.
+func (h *house) begin(in *household, sharer browser.Sharer, spec browser.Spec) {
+	defer close(in.ready)
+	in.err = fault.New(fault.SessionCreateFailed, "make a browser", "it failed inside tapin")
+	defer guard.Catch("one-shots")
+	ctx, cancel := context.WithTimeout(h.ctx, startWithin)
+	defer cancel()
+	shared, err := sharer.Share(ctx, spec)
+	if err != nil {
+		err = fault.Wrap(fault.SessionCreateFailed, "make a browser", err)
+	}
+	in.shared, in.err = shared, err
 }
 
 // watch renews the browser's lease until it is lost, empty for too long, or the

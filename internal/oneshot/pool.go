@@ -2,6 +2,7 @@ package oneshot
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -98,9 +99,15 @@ func (p *pool) take(ctx context.Context, look page.Look) (*place, error) {
 		p.refill()
 		return ready, nil
 	}
-	made, err := p.make(ctx, look)
+	var made *place
+	var err error
+	defer func() {
+		if made == nil { // also where making it panicked
+			<-p.slots
+		}
+	}()
+	made, err = p.make(ctx, look)
 	if err != nil {
-		<-p.slots
 		return nil, err
 	}
 	p.figures.pool.WithLabelValues("cold").Inc()
@@ -226,6 +233,8 @@ func (p *pool) refill() {
 	}
 }
 
+var errPanicked = errors.New("it failed inside tapin; tapin logs --crash shows where")
+
 // lacks reports whether another place is to be made ready. Called with the lock held.
 func (p *pool) lacks() bool {
 	switch {
@@ -240,7 +249,12 @@ func (p *pool) lacks() bool {
 // prepare makes one place ready and sees to it that it does not wait for ever.
 func (p *pool) prepare() {
 	ctx, cancel := context.WithTimeout(p.ctx, attemptWithin)
-	made, err := p.make(ctx, p.look)
+	defer cancel()
+	made, err := (*place)(nil), errPanicked
+	func() {
+		defer guard.Catch("one-shots")
+		made, err = p.make(ctx, p.look)
+	}()
 	cancel()
 	if err != nil {
 		p.log.Debug("no context could be made ready", "error", err)

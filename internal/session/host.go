@@ -86,7 +86,7 @@ type Host struct {
 	ahead  ahead            // tabs of browsers that nobody has asked for yet
 	life   context.Context  //nolint:containedctx // the host's own life, which bounds starts and reconnects
 	stop   context.CancelFunc
-	starts sync.WaitGroup // those under way, the one who tells news, and what is done aside
+	starts sync.WaitGroup // those under way, and what is done aside
 
 	recovering sync.Mutex // held by whoever looks for what was left behind
 	recovered  bool       // under recovering: the first look, before anything else ran, is over
@@ -100,7 +100,8 @@ type Host struct {
 	lastEnd  string // how the last session ended, for whoever asks for it
 }
 
-// New makes a host without sessions; Recover finds those of an earlier process.
+// New makes a host without sessions; Recover finds those of an earlier process,
+// and Run tells what happens in them.
 func New(deps Deps, opts *Options) (*Host, error) {
 	h := &Host{deps: deps, sessions: map[string]*Session{}, starting: map[string]bool{}, parked: map[string]parked{}}
 	if opts != nil {
@@ -124,9 +125,6 @@ func New(deps Deps, opts *Options) (*Host, error) {
 	h.life, h.stop = context.WithCancel(context.Background())
 	h.records = newRecords(deps.Home, deps.Pump)
 	h.news, h.places = make(chan event.Event, maxNews), make(chan place, maxNews)
-	h.starts.Go(func() {
-		guard.Again(h.life, "sessions", func() { h.tellNews(h.life) })
-	})
 	return h, nil
 }
 

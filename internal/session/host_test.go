@@ -94,6 +94,7 @@ func moveWith(t *testing.T, dir string, site *httptest.Server, opts session.Opti
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go schedule.Run(ctx)
+	go host.Run(ctx)
 	h := &house{home: home, feed: feed, host: host}
 	closed := false
 	h.close = func() {

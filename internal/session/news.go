@@ -64,8 +64,8 @@ func (h *Host) surprised(rec *record, s page.Surprise) {
 	}
 }
 
-// tellNews publishes surprises until the host ends.
-func (h *Host) tellNews(ctx context.Context) {
+// Run publishes surprises until ctx ends.
+func (h *Host) Run(ctx context.Context) {
 	for {
 		select {
 		case e := <-h.news:

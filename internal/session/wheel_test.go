@@ -82,6 +82,7 @@ func hostWith(t *testing.T, dir string, site *httptest.Server, saved session.Sav
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go schedule.Run(ctx)
+	go host.Run(ctx)
 	t.Cleanup(func() { closeAll(host); cancel() })
 	return host
 }

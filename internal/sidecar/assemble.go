@@ -30,7 +30,6 @@ import (
 	"tapin/internal/page"
 	"tapin/internal/reach"
 	"tapin/internal/session"
-	"tapin/internal/store"
 	"tapin/internal/taskrun"
 	"tapin/internal/trouble"
 	"tapin/internal/vault"
@@ -40,7 +39,7 @@ import (
 type sidecar struct {
 	opts       Options
 	board      *trouble.Board // what does not work although we serve
-	damages    chan store.Damage
+	damages    *event.Damages
 	server     *apiserver.Server
 	mcp        *mcpserver.Door
 	door       *liveview.Door
@@ -174,7 +173,9 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 	if s.oneshots, err = newOneShots(o, s.house.Without(guard.OneShots), providers, rules, look, s.journal, registry); err != nil {
 		return err
 	}
+	begun := s.begin(guard.Console)
 	s.openConsole(ctx)
+	begun()
 	s.openDoor(changes, keys)
 	if s.mcp, err = newMCP(o, control); err != nil {
 		return err
@@ -205,8 +206,8 @@ func (s *sidecar) findBrowser(providers *providers) {
 	found := make(chan struct{})
 	go func() {
 		defer guard.Catch("sidecar")
+		defer close(found) // whoever closes waits for it
 		providers.warmUp()
-		close(found)
 	}()
 	s.closers = append(s.closers, func() error { <-found; return nil })
 }

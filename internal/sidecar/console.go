@@ -13,6 +13,7 @@ import (
 	"tapin/internal/api"
 	"tapin/internal/console"
 	"tapin/internal/fault"
+	"tapin/internal/guard"
 	"tapin/internal/handoff"
 	"tapin/internal/link"
 	"tapin/internal/liveview"
@@ -39,6 +40,9 @@ func (s *sidecar) openConsole(ctx context.Context) {
 			return console.Visit{Origin: origin, Address: address, Secure: secure}
 		},
 	}, &console.Options{Logger: s.opts.Logger})
+	if _, out := s.house.LeavesOut(guard.Console); out {
+		s.console.Off("The console took tapin down before and is left out: it does not show what happens. tapin logs --crash shows the report.")
+	}
 }
 
 // overview shows all rooms to the console in the words of its own.

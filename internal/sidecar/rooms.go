@@ -25,10 +25,14 @@ func (s *sidecar) openHouse() {
 		Board: s.board, LeftOut: guard.OpenLeftOut(s.opts.Home.Path(), s.opts.Version),
 		Tell: s.tellOfRoom, Logger: s.opts.Logger, Planted: s.opts.Planted,
 	})
+	guard.ShowIn(s.house)
 }
 
 // tellOfRoom puts into the feed what became of a background room.
 func (s *sidecar) tellOfRoom(n guard.News, t trouble.Trouble, failures int) {
+	if n == guard.GivenUp && t.What == guard.Console {
+		s.console.Off(t.Sentence()) // nobody looks any more who could show it
+	}
 	kinds := map[guard.News]string{guard.Failed: event.RoomFailed, guard.GivenUp: event.RoomGivenUp, guard.Back: event.RoomBack}
 	raw, err := json.Marshal(event.RoomNews{Room: t.What, Details: t.What + ": " + t.Details, Hint: t.Hint, Count: failures})
 	if err != nil {
@@ -41,9 +45,18 @@ func (s *sidecar) tellOfRoom(n guard.News, t trouble.Trouble, failures int) {
 	}
 }
 
-// troubles is the one list: ours, and the daemon's beside it.
+// troubles is the one list: ours, and the daemon's beside it. Both may have
+// found the same file.
 func (s *sidecar) troubles() []trouble.Trouble {
-	all := append(s.board.List(), guard.ReadBoard(s.opts.Home.Path())...)
+	all := s.board.List()
+	for _, t := range guard.ReadBoard(s.opts.Home.Path()) {
+		known := func(own trouble.Trouble) bool {
+			return own.What == t.What && own.State == t.State && own.Details == t.Details
+		}
+		if !slices.ContainsFunc(all, known) {
+			all = append(all, t)
+		}
+	}
 	slices.SortStableFunc(all, func(a, b trouble.Trouble) int { return a.Since.Compare(b.Since) })
 	return all
 }
@@ -51,6 +64,7 @@ func (s *sidecar) troubles() []trouble.Trouble {
 // counting runs the room of figures: a new one from the file each time.
 type counting struct {
 	open  func() *insight.Room
+	begin func(room string) (begun func())
 	house *guard.House
 
 	mu   sync.Mutex
@@ -61,7 +75,7 @@ type counting struct {
 // openInsight makes the room of figures, and their metrics.
 func (s *sidecar) openInsight(registry *prometheus.Registry) {
 	count := countEnds(registry)
-	s.insight = &counting{house: s.house, came: make(chan struct{}), open: func() *insight.Room {
+	s.insight = &counting{house: s.house, begin: s.begin, came: make(chan struct{}), open: func() *insight.Room {
 		return insight.New(s.opts.Home, s.feed, counted{s.handoffs, s.approvals}, &insight.Options{
 			Keep: s.opts.Config.Retention.Handoffs.Std(), OnEnd: count, Logger: s.opts.Logger,
 		})
@@ -70,7 +84,9 @@ func (s *sidecar) openInsight(registry *prometheus.Registry) {
 
 // Run counts until ctx ends.
 func (c *counting) Run(ctx context.Context) {
+	begun := c.begin(guard.Figures)
 	room := c.open()
+	begun()
 	c.mu.Lock()
 	if c.room == nil {
 		close(c.came)
@@ -111,6 +127,16 @@ func leftOut(name string) http.Handler {
 		w.WriteHeader(f.Code.Status())
 		_, _ = w.Write(body)
 	})
+}
+
+// begin says that a room begins which a start can do without, and by begun that
+// it has: whoever started us knows then what we were at, should we be killed.
+func (s *sidecar) begin(room string) (begun func()) {
+	if s.opts.OnBegin == nil {
+		return func() {}
+	}
+	s.opts.OnBegin(room, false)
+	return func() { s.opts.OnBegin(room, true) }
 }
 
 // install has this process report what panics, and survive it where it can.

@@ -36,7 +36,10 @@ type Options struct {
 	Vault   *vault.Options // where keys and credentials are; nil means the defaults
 	Logger  *slog.Logger
 	OnReady func(control string) // called once, when the listener serves
-	Guarded bool                 // this process is the sidecar: what panics in it is reported, and falls alone where it can
+	// OnBegin is told when a room begins that a start can do without, and when it
+	// has; it must be quick. nil means that nobody is.
+	OnBegin func(room string, begun bool)
+	Guarded bool // this process is the sidecar: what panics in it is reported, and falls alone where it can
 	// Plant and Planted are for tests: see guard.
 	Plant   func(name string) bool
 	Planted func(room string) <-chan struct{}
@@ -104,7 +107,8 @@ func (s *sidecar) run(ctx context.Context, listener, public net.Listener) error 
 	room(background, guard.Sweeps, s.handoffs.Run)
 	room(background, guard.RunSweeps, s.runs.Run)
 	room(background, guard.Address, s.followNames)
-	room(background, guard.Console, s.view.follow)
+	room(background, guard.Console, func(ctx context.Context) { guard.Parts(ctx, s.view.follow, s.console.Run) })
+	room(background, guard.Surprises, s.sessions.Run)
 	room(background, guard.Figures, s.insight.Run)
 
 	err := s.recover(ctx)

@@ -61,14 +61,18 @@ func (r *Room) deliver(ctx context.Context) {
 		}
 		if now := time.Now(); now.Sub(swept) > sweepEvery {
 			swept = now
-			r.mu.Lock()
-			r.sweep(now)
-			r.mu.Unlock()
+			r.sweepNow(now)
 		}
 		if !r.rest(ctx, wait, err != nil) {
 			return
 		}
 	}
+}
+
+func (r *Room) sweepNow(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sweep(now)
 }
 
 // rest waits; a failed server is not woken by something new to tell it.

@@ -76,13 +76,7 @@ func (r *Room) handleAll(ctx context.Context, batch []models.Update) error {
 		if err != nil {
 			return err
 		}
-		r.mu.Lock()
-		r.progress.done(u.ID, time.Now())
-		if acted {
-			err = r.save()
-		}
-		r.mu.Unlock()
-		if err != nil {
+		if err := r.handledOne(u.ID, acted); err != nil {
 			return err
 		}
 		dirty = dirty || !acted
@@ -115,6 +109,17 @@ type letter struct {
 	wish    chat.Wish
 	said    *chat.Decision // by a button
 	words   secret.Text    // what was written
+}
+
+// handledOne notes that an update is done with; at once where it acted.
+func (r *Room) handledOne(id int64, acted bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress.done(id, time.Now())
+	if acted {
+		return r.save()
+	}
+	return nil
 }
 
 // handle lets one update have its effect. It reports whether anything was done

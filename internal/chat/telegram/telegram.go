@@ -84,22 +84,18 @@ func New(home *store.Home, token secret.Text, opts *Options) (*Room, error) {
 	return r, r.readCards()
 }
 
-// Run polls and sends until ctx ends.
+// Run polls and sends until ctx ends. Where one of the two panics, both have
+// failed: whoever is answered but never written to is not served.
 func (r *Room) Run(ctx context.Context) {
 	defer r.line.close()
-	var tasks sync.WaitGroup
-	tasks.Go(func() {
-		guard.Again(ctx, "chat", func() { r.poll(ctx) })
-	})
-	tasks.Go(func() {
-		guard.Again(ctx, "chat", func() { r.deliver(ctx) })
-	})
-	tasks.Wait()
-	r.mu.Lock()
-	if r.down != nil {
-		r.down.Stop()
-	}
-	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.down != nil && ctx.Err() != nil {
+			r.down.Stop()
+		}
+	}()
+	guard.Parts(ctx, r.poll, r.deliver)
 }
 
 // attach lets actions reach a sidecar, until detach.
