@@ -110,6 +110,9 @@ func (d *daemon) run(ctx context.Context) error {
 	if o.Guarded {
 		defer d.install()()
 	}
+	if err := errors.Join(o.Home.MakeRoom(), o.Home.NoFolder(guard.BoardFile)); err != nil {
+		d.log.Warn("not everything in the home that is in the way could be put aside", "error", err)
+	}
 	defer func() { _ = guard.WriteBoard(o.Home.Path(), nil) }()
 	d.showTroubles()
 	log, err := OpenLog(o.Home, "sidecar.log", &LogOptions{Keep: o.KeepLogs})
