@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"tapin/internal/event"
 	"tapin/internal/store"
@@ -34,7 +35,17 @@ func (s *sidecar) watchFiles() {
 		default:
 		}
 	})
+	for _, d := range s.opts.Home.Asides(time.Now().Add(-toldWithin)) { // by the daemon, or a command
+		select {
+		case s.damages <- d:
+		default:
+		}
+	}
 }
+
+// toldWithin is how far back is looked for what another process put aside. The
+// feed has each once.
+const toldWithin = 24 * time.Hour
 
 // troubleOf says in the words of the list what became of a file.
 func troubleOf(d store.Damage) trouble.Trouble {
