@@ -101,7 +101,7 @@ func (s *screen) detach(ctx context.Context) (pid int, err error) {
 	}
 	// The daemon's log is its own; here ends only what Go prints when it dies.
 	last := filepath.Join(s.home.Path(), "logs", "daemon.stderr")
-	if err := os.MkdirAll(filepath.Dir(last), 0o700); err != nil {
+	if err := s.home.Folder("logs"); err != nil {
 		return 0, err
 	}
 	if err := s.home.NoFolder("logs/daemon.stderr"); err != nil {

@@ -131,7 +131,12 @@ func (a *app) examine(ctx context.Context) []finding {
 	case err != nil:
 		f := findingOf("home", bad, err)
 		if f.mend = a.mendHome(); f.mend == nil {
-			f.mend = a.mendCounter()
+			f.mend = a.mendSchema()
+		}
+		if f.mend == nil || f.mend.do == nil {
+			if counter := a.mendCounter(); counter != nil {
+				f.mend = counter
+			}
 		}
 		found = append(found, f)
 	case home == nil:

@@ -46,12 +46,14 @@ func (a *app) examineFiles(home *store.Home) (found []finding) {
 	if err != nil {
 		return []finding{findingOf("files", warn, err)}
 	}
-	aside := 0
+	var aside []string
 	for _, d := range damages {
 		kind, _ := layout.Of(d.File)
 		switch {
 		case d.Aside != "":
-			aside++
+			aside = append(aside, d.Aside)
+		case d.Kind == "folder":
+			found = append(found, a.noFolder(d))
 		case kind.Class == layout.Derived:
 			found = append(found, finding{Name: "files", Verdict: note, Text: fmt.Sprintf("%s (%s) cannot be used: %s.", d.File, d.Kind, d.Why), Fix: "tapin puts it aside and makes it anew."})
 		default:
@@ -67,15 +69,68 @@ func (a *app) examineFiles(home *store.Home) (found []finding) {
 			})
 		}
 	}
-	if aside > 0 {
+	if len(aside) > 0 {
 		found = append(found, finding{Name: "files", Verdict: note,
-			Text: count(aside, "file") + " could not be used and lie beside the new ones, with .damaged- and the time in their names.",
+			Text: count(len(aside), "file") + " could not be used and lie beside the new ones, with .damaged- and the time in their names: " + several(aside, 3) + ".",
 			Fix:  "Keep them if somebody shall look at them; nothing else needs them."})
 	}
 	if len(found) == 0 {
 		return []finding{{Name: "files", Verdict: good, Text: "Every file of the home can be read."}}
 	}
 	return found
+}
+
+// several names the first few.
+func several(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + ", …"
+}
+
+// noFolder is a finding about what stands where a folder of the home belongs.
+func (a *app) noFolder(d store.Damage) finding {
+	return finding{
+		Name: "files", Verdict: warn, Text: fmt.Sprintf("%s (%s) cannot be used: %s.", d.File, d.Kind, d.Why),
+		Fix: "tapin puts it aside where it needs the folder, and removes nothing; so does doctor --fix.",
+		mend: &mend{does: "put " + d.File + " aside, and make the folder", do: func(context.Context) (string, error) {
+			home, err := a.homeToMend()
+			if err != nil {
+				return "", err
+			}
+			defer func() { _ = home.Close() }()
+			return d.File + " is a folder again. What stood there lies beside it.", home.Folder(d.File)
+		}},
+	}
+}
+
+// mendSchema writes the version of a home that has lost it, if all else in it is
+// as this program writes it.
+func (a *app) mendSchema() *mend {
+	path, err := a.homePath()
+	if err != nil {
+		return nil
+	}
+	home, err := store.Glance(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = home.Close() }()
+	err = home.Schemaless()
+	if f := fault.Of(err); err != nil && f.Code == fault.Unreadable {
+		return &mend{wont: f.Details() + " " + f.Advice()}
+	}
+	if err != nil {
+		return nil
+	}
+	return &mend{does: fmt.Sprintf("write version %d into schema, as all else in the home is of that version", store.Schema()), asks: true, do: func(context.Context) (string, error) {
+		home, err := store.Glance(path)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = home.Close() }()
+		return fmt.Sprintf("The home has version %d again. The damaged schema lies beside it.", store.Schema()), home.MendSchema()
+	}}
 }
 
 // unreadable is a finding about a file that exists nowhere else.

@@ -21,6 +21,7 @@ const loopAfter = 3
 // openHouse makes the house of the daemon's own background rooms.
 func (d *daemon) openHouse() {
 	d.board, d.blamed = &trouble.Board{}, map[string][]time.Time{}
+	guard.MendLeftOut(d.opts.Home)
 	d.leftOut = guard.OpenLeftOut(d.opts.Home.Path(), d.opts.Version)
 	d.house = guard.NewHouse(&guard.Options{Board: d.board, Tell: d.tellOfRoom, Logger: d.log, Planted: d.opts.Planted})
 }
@@ -135,6 +136,7 @@ func (d *daemon) leaveOut(crash guard.Kept) bool {
 	if n := len(d.blamed[name]); n < loopAfter && !d.leftOut.OnTrial(name) {
 		return false
 	}
+	guard.MendLeftOut(d.opts.Home) // what became of it since must not keep this from being written
 	if err := d.leftOut.Leave(name, crash.File); err != nil {
 		d.log.Error("the room that it crashes in could not be left out", "room", name, "error", err)
 		return false

@@ -112,6 +112,9 @@ func (d *daemon) run(ctx context.Context) error {
 		// Without whoever watches over the sidecar nothing is promised any more.
 		defer guard.Vital("daemon")
 	}
+	if err := errors.Join(o.Home.MakeRoom(), o.Home.NoFolder(guard.BoardFile)); err != nil {
+		d.log.Warn("not everything in the home that is in the way could be put aside", "error", err)
+	}
 	defer func() { _ = guard.WriteBoard(o.Home.Path(), nil) }()
 	d.damages = event.WatchDamages(o.Home, d.board, d.log)
 	d.showTroubles()

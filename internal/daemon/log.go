@@ -50,7 +50,7 @@ func OpenLog(home *store.Home, name string, opts *LogOptions) (*Log, error) {
 	if l.opts.Files <= 0 {
 		l.opts.Files = 5
 	}
-	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
+	if err := home.Folder(logFolder); err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
 	if err := home.NoFolder(path.Join(logFolder, name)); err != nil {

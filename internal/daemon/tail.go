@@ -61,6 +61,10 @@ func (t *Tail) Close() error {
 	return nil
 }
 
+// mostOfLog bounds what is read at once of a log that was put aside; they are
+// far smaller.
+const mostOfLog = 256 << 20
+
 // partTail follows one log over its rotations.
 type partTail struct {
 	part, path string
@@ -79,7 +83,7 @@ func (p *partTail) read() (lines []Line, err error) {
 		}
 		slices.Sort(aside) // .1 is the newest
 		for _, file := range slices.Backward(aside) {
-			raw, err := os.ReadFile(file) //nolint:gosec // under our own home
+			raw, err := store.ReadFile(file, mostOfLog)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return lines, fmt.Errorf("read log: %w", err)
 			}
@@ -88,7 +92,7 @@ func (p *partTail) read() (lines []Line, err error) {
 	}
 	for {
 		if p.file == nil {
-			p.file, err = os.Open(p.path)
+			p.file, err = store.OpenFile(p.path)
 			if errors.Is(err, fs.ErrNotExist) {
 				return lines, nil
 			}

@@ -22,7 +22,8 @@ import (
 const (
 	feedFolder = "events"
 	feedLock   = "feed"
-	segments   = 8 // retention goes by whole segments; this many make up the limit
+	mostSeq    = 1 << 52 // what claims more is not of the feed: readers of JSON could not tell the next numbers apart
+	segments   = 8       // retention goes by whole segments; this many make up the limit
 
 	defaultMaxEvents = 10_000
 	defaultMaxBytes  = 16 << 20
@@ -217,7 +218,7 @@ func (f *Feed) load() error {
 	for _, name := range names {
 		digits, ok := strings.CutSuffix(name, ".jsonl")
 		first, err := strconv.ParseUint(digits, 10, 64)
-		if !ok || err != nil || first == 0 {
+		if !ok || err != nil || first == 0 || first > mostSeq {
 			continue // not ours
 		}
 		f.last = max(f.last, first-1)
@@ -248,13 +249,20 @@ func (f *Feed) load() error {
 		return nil
 	}
 	newest := &f.parts[len(f.parts)-1]
+	if !newest.gaps {
+		if f.log, err = f.home.OpenLog(newest.name, nil); err != nil {
+			return err
+		}
+		if f.home.HasLostEnd(newest.name) {
+			newest.gaps, err = true, f.log.Close()
+			f.log = nil
+		}
+	}
 	if newest.gaps {
 		// Which numbers were given in it is not known. None is given twice, so it
 		// is left, and the next is beyond all that it can have held.
 		f.skip = uint64(f.opts.MaxEvents) //nolint:gosec // positive
-		return nil
 	}
-	f.log, err = f.home.OpenLog(newest.name, nil)
 	return err
 }
 

@@ -2,13 +2,16 @@ package event
 
 import (
 	"context"
-	"os"
+	"errors"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tapin/internal/store"
 )
 
 func happened(id string, version int) Event {
@@ -73,7 +76,15 @@ func TestADamagedRecordDoesNotHoldUpTheOthers(t *testing.T) {
 
 func TestAFailedDeliveryIsRepeatedInOrder(t *testing.T) {
 	t.Parallel()
-	h := openHome(t)
+	var dead atomic.Bool
+	h, err := store.Open(filepath.Join(t.TempDir(), "home"), &store.Options{Guard: func(string) error {
+		if dead.Load() {
+			return errors.New("the disk is dead")
+		}
+		return nil
+	}})
+	must(t, err)
+	t.Cleanup(func() { _ = h.Close() })
 	synctest.Test(t, func(t *testing.T) {
 		f, err := OpenFeed(h, nil)
 		must(t, err)
@@ -83,15 +94,13 @@ func TestAFailedDeliveryIsRepeatedInOrder(t *testing.T) {
 		done := make(chan struct{})
 		go func() { p.Run(ctx); close(done) }()
 
-		// A file where the folder belongs: nothing can be published.
-		blocked := filepath.Join(h.Path(), "events")
-		must(t, os.WriteFile(blocked, nil, 0o600))
+		dead.Store(true)
 		for n := range 2 {
 			if err := p.Deliver(t.Context(), happened("a", n+1)); err == nil {
 				t.Error("delivered to nowhere")
 			}
 		}
-		must(t, os.Remove(blocked))
+		dead.Store(false)
 		time.Sleep(defaultRetryEvery)
 		synctest.Wait()
 		must(t, p.Deliver(t.Context(), happened("a", 3)))

@@ -27,10 +27,7 @@ func WriteBoard(home string, all []trouble.Trouble) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(file+".new", append(raw, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(file+".new", file)
+	return replace(file, append(raw, '\n'))
 }
 
 // ReadBoard is what the daemon of a home left.

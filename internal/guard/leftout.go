@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"tapin/internal/store"
 )
 
 // LeftOutFile is where a home keeps what its next start leaves out.
@@ -125,11 +127,31 @@ func (l *LeftOut) write(rooms []Left) error {
 	if err != nil {
 		return err
 	}
+	return replace(file, append(raw, '\n'))
+}
+
+// replace gives a file another content, as a whole. Whatever lies in the way of
+// what is not finished is what an earlier one left.
+func replace(file string, raw []byte) error {
 	temp := file + ".new"
-	if err := os.WriteFile(temp, append(raw, '\n'), 0o600); err != nil {
+	if err := os.RemoveAll(temp); err != nil {
+		return err
+	}
+	if err := os.WriteFile(temp, raw, 0o600); err != nil {
 		return err
 	}
 	return os.Rename(temp, file)
+}
+
+// MendLeftOut puts a list aside that cannot be used, so that another can be made.
+// A start that cannot read it tries everything.
+func MendLeftOut(home *store.Home) {
+	store.Derived(home, LeftOutFile, func(raw *json.RawMessage) error {
+		if len(*raw) > mostBytes {
+			return store.ErrTooLarge
+		}
+		return json.Unmarshal(*raw, new(leftOutFile))
+	})
 }
 
 // Until is when a room may be tried again that is left out now.

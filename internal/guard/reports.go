@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"tapin/internal/store"
 )
 
 // Folder is where a home keeps its crash reports.
@@ -195,12 +196,7 @@ func List(home string) (all []Kept, err error) {
 }
 
 func readAtMost(file string, most int64) ([]byte, error) {
-	f, err := os.Open(file) //nolint:gosec // under a home
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, most))
+	return store.ReadFile(file, most) // takes no lock, and never waits
 }
 
 // Of are the reports that a process wrote as it stopped, the newest first.

@@ -47,7 +47,7 @@ var left = map[string]string{
 
 // carried are those that it does.
 var carried = []string{
-	"**" + DamagedMark + "*", "schema", "counters/*", "install.id", "forget.json", "config.yaml", "config.draft.yaml",
+	"**" + DamagedMark + "*", "schema", "counters/epoch", "install.id", "forget.json", "config.yaml", "config.draft.yaml",
 	"agent.token", "owner.token", "tokens/*.token", "credentials.json", "webhook.key", "handoffs/fingerprint.key",
 	"browser-contexts.yaml", "contexts/*.age", "contexts/*.age.1", "contexts/*.json",
 	"handoffs/open/*", "handoffs/list/*.jsonl", "handoffs/*/meta.json", "handoffs/*/events.jsonl", "handoffs/*/*.png", "handoffs/*/*.jpeg", "todos/*.json",

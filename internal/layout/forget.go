@@ -18,7 +18,7 @@ const (
 var forgetting = map[string]Forgetting{
 	"**" + DamagedMark + "*": ForgetFile, "**" + BeforeMark: ForgetFile,
 
-	"schema": ForgetNothing, "counters/*": ForgetNothing, "install.id": ForgetNothing, "config.yaml": ForgetNothing, "config.draft.yaml": ForgetNothing,
+	"schema": ForgetNothing, "counters/epoch": ForgetNothing, "install.id": ForgetNothing, "config.yaml": ForgetNothing, "config.draft.yaml": ForgetNothing,
 	"agent.token": ForgetNothing, "owner.token": ForgetNothing, "tokens/*.token": ForgetNothing, "vault.key": ForgetNothing, "vault-*.key": ForgetNothing,
 	"vault.next": ForgetNothing, "vault.source": ForgetNothing, "webhook.key": ForgetNothing, "handoffs/fingerprint.key": ForgetNothing,
 	"credentials.json": ForgetLogin, "browser-contexts.yaml": ForgetLogin, ".browser-contexts.yaml.tapin": ForgetLogin,

@@ -7,6 +7,7 @@ package layout
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -45,7 +46,7 @@ var kinds = []Kind{
 	{"version before", "**" + BeforeMark, Truth, "What stood in the file of that name before its last change but one; `tapin doctor --fix` can put it back."},
 
 	{"schema", "schema", Truth, "The version of this layout. A home that is newer than the program is refused."},
-	{"counter", "counters/*", Truth, "How often tapin was started here. A number is never given twice, so a browser obeys the newest sidecar alone."},
+	{"counter", "counters/epoch", Truth, "How often tapin was started here. A number is never given twice, so a browser obeys the newest sidecar alone."},
 	{"installation", "install.id", Truth, "The name of this tapin where several use one account of a browser provider."},
 	{"site to forget", "forget.json", Truth, "A site that is being forgotten, until nothing of it is left."},
 	{"settings", "config.yaml", Truth, "What the owner has set."},
@@ -137,6 +138,30 @@ var kinds = []Kind{
 
 // Kinds lists all kinds.
 func Kinds() []Kind { return append([]Kind(nil), kinds...) }
+
+// Folders are those of a home that are there whatever it holds, each before
+// those in it. Folders of a single record are none of them.
+func Folders() []string { return append([]string(nil), folders...) }
+
+var folders = foldersOf(kinds)
+
+func foldersOf(kinds []Kind) (all []string) {
+	for _, k := range kinds {
+		dir, above := path.Dir(k.Pattern), ""
+		if below, ok := strings.CutSuffix(k.Pattern, "/**"); ok {
+			dir = below
+		}
+		for part := range strings.SplitSeq(dir, "/") {
+			if above = path.Join(above, part); strings.Contains(part, "*") || part == "." {
+				break
+			}
+			if !slices.Contains(all, above) {
+				all = append(all, above)
+			}
+		}
+	}
+	return all
+}
 
 var damaged = regexp.MustCompile(regexp.QuoteMeta(DamagedMark) + `\d{8}T\d{6}\.\d{3}Z$`)
 

@@ -19,6 +19,8 @@ import (
 const (
 	bookTries = 50 // an editor that saves more often than we can write
 	bookPoll  = 5 * time.Millisecond
+
+	mostOfBook = 8 * maxManifest // one that is too long by less is told of as such
 )
 
 // book is the manifest on the disk. It may lie outside the home, be shared
@@ -31,7 +33,7 @@ type book struct {
 
 // read returns what the manifest says. A missing one says nothing.
 func (b *book) read() (*document, error) {
-	data, err := os.ReadFile(b.path) //nolint:gosec // the owner chooses where the manifest is
+	data, err := store.ReadFile(b.path, mostOfBook)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, b.failed("read", err)
 	}
@@ -86,7 +88,7 @@ func (b *book) update(ctx context.Context, change func(*document) (*document, er
 	defer unlock()
 	for range bookTries {
 		b.at("manifest read")
-		before, err := os.ReadFile(path) //nolint:gosec // the owner chooses where the manifest is
+		before, err := store.ReadFile(path, mostOfBook)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return b.failed("read", err)
 		}
@@ -138,7 +140,7 @@ func (b *book) swap(path string, before, after []byte) (written bool, err error)
 		return false, err
 	}
 	b.at("manifest compare")
-	now, err := os.ReadFile(path) //nolint:gosec // as above
+	now, err := store.ReadFile(path, mostOfBook)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
@@ -199,6 +201,8 @@ func (b *book) failed(what string, err error) error {
 		return fault.New(fault.Forbidden, op, "%w", err).WithHint("See who may write %s; context_store names it.", b.path)
 	case errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP):
 		return fault.New(fault.InvalidRequest, op, "%w", err).WithHint("context_store must name a file.")
+	case errors.Is(err, store.ErrNoFile), errors.Is(err, store.ErrTooLarge):
+		return fault.New(fault.Unreadable, op, "%w", err).WithHint("See what %s is, and put the manifest there; context_store names it.", b.path)
 	}
 	return fmt.Errorf("%s: %w", op, err)
 }

@@ -87,6 +87,9 @@ func assemble(ctx context.Context, o Options, control, public string) (*sidecar,
 	s := &sidecar{opts: o, board: &trouble.Board{}, schedule: event.NewSchedule(), prober: reach.New(nil), near: &near{}}
 	s.openHouse()
 	s.watchFiles()
+	if err := o.Home.MakeRoom(); err != nil {
+		o.Logger.Warn("not everything in the home that is in the way could be put aside", "error", err)
+	}
 	if err := s.build(ctx, control, public); err != nil {
 		return nil, errors.Join(err, s.close())
 	}

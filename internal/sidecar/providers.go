@@ -12,6 +12,7 @@ import (
 	"tapin/internal/config"
 	"tapin/internal/egress"
 	"tapin/internal/fault"
+	"tapin/internal/store"
 )
 
 // providers makes each provider when it is first asked for: one that is never
@@ -28,11 +29,15 @@ type providers struct {
 	cloudErr error // why there is none
 }
 
+// browserCache is where the version of the browser is kept.
+const browserCache = "chromium.json"
+
 func newProviders(o Options, epoch uint64) *providers {
 	c := o.Config
+	store.Derived(o.Home, browserCache, func(*map[string]any) error { return nil }) // whoever uses it does not tell of it
 	return &providers{config: c, local: local.New(filepath.Join(o.Home.Path(), "run"), epoch, &local.Options{
 		Chromium: c.Browser.Path, Headful: c.Browser.Headful, Args: c.Browser.Args,
-		Locale: c.Browser.Locale, Upstream: c.Browser.UpstreamProxy, Cache: filepath.Join(o.Home.Path(), "chromium.json"), Logger: o.Logger,
+		Locale: c.Browser.Locale, Upstream: c.Browser.UpstreamProxy, Cache: filepath.Join(o.Home.Path(), browserCache), Logger: o.Logger,
 	})}
 }
 

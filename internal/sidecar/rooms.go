@@ -21,6 +21,7 @@ import (
 
 // openHouse makes the house of the background rooms.
 func (s *sidecar) openHouse() {
+	guard.MendLeftOut(s.opts.Home)
 	s.house = guard.NewHouse(&guard.Options{
 		Board: s.board, LeftOut: guard.OpenLeftOut(s.opts.Home.Path(), s.opts.Version),
 		Tell: s.tellOfRoom, Logger: s.opts.Logger, Planted: s.opts.Planted,

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"strconv"
@@ -11,25 +10,35 @@ import (
 	"time"
 
 	"tapin/internal/fault"
-	"tapin/internal/layout"
 )
 
-const counterFolder = "counters"
+const (
+	counterFolder = "counters"
+	// mostCounted is far beyond what was ever counted: what holds more was not
+	// written by a counter, and nothing could be counted on from the last number.
+	mostCounted = 1 << 62
+)
+
+// counters are those that the program has. Without one of them nobody knows what
+// was promised; what else lies in their folder is none.
+var counters = []string{"epoch"}
 
 // Counter adds one to the counter of that name and returns the new value; the
 // first is 1. No two calls, in whatever process, get the same value, and none
 // gets a smaller one than a call before it.
 func (h *Home) Counter(name string) (uint64, error) {
-	// Locks are never removed: where there is one, something was counted before.
-	counted, err := h.Exists(path.Join(lockFolder, "counter-"+name))
-	if err != nil {
-		return 0, err
+	// Locks are never removed: where one was held, something was counted before.
+	// One that was just made is of somebody who counts first, as we may be.
+	counted := false
+	if info, err := h.root.Stat(path.Join(lockFolder, "counter-"+name)); err == nil {
+		counted = info.Size() > 0 || time.Since(info.ModTime()) > time.Minute
 	}
 	unlock, err := h.Lock(context.Background(), "counter-"+name)
 	if err != nil {
 		return 0, err
 	}
 	defer unlock()
+	counted = counted || len(h.asideOf(lockFolder))+len(h.asideOf(counterFolder))+len(h.asideOf(path.Join(counterFolder, name))) > 0
 	file := path.Join(counterFolder, name)
 	value, err := h.readCounter(file)
 	if err != nil {
@@ -56,13 +65,22 @@ func (h *Home) readCounter(file string) (uint64, error) {
 	if err != nil {
 		return 0, fault.New(fault.Unreadable, "count "+file, "%s cannot be read: %s", file, inWords(err)).WithHint(hint)
 	}
-	value, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64)
+	value, err := countIn(data)
 	if err != nil {
 		// Starting again at 1 would break the one promise a counter makes.
-		return 0, fault.New(fault.Unreadable, "count "+file, "%s holds no number", file).WithHint(hint)
+		return 0, fault.New(fault.Unreadable, "count "+file, "%s cannot be used: %s", file, inWords(err)).WithHint(hint)
 	}
-	if value+1 == 0 {
-		return 0, fmt.Errorf("count %s: exhausted", file)
+	return value, nil
+}
+
+// countIn is what a counter's file says.
+func countIn(data []byte) (uint64, error) {
+	value, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange), err == nil && value >= mostCounted:
+		return 0, errors.New("it holds a number that is too high to have been counted")
+	case err != nil:
+		return 0, errors.New("it holds no number")
 	}
 	return value, nil
 }
@@ -70,14 +88,7 @@ func (h *Home) readCounter(file string) (uint64, error) {
 // checkCounters refuses a home with a counter that cannot be read: what was
 // promised under its numbers would be undone by going on.
 func (h *Home) checkCounters(op string) error {
-	names, err := h.List(counterFolder)
-	if err != nil {
-		return openError(op, err)
-	}
-	for _, name := range names {
-		if _, aside := layout.Original(name); aside {
-			continue
-		}
+	for _, name := range counters {
 		if _, err := h.readCounter(path.Join(counterFolder, name)); err != nil {
 			f := fault.Of(err)
 			return fault.New(f.Code, op, "%s", f.Details()).WithHint("%s Nothing was changed.", f.Advice())
@@ -89,7 +100,7 @@ func (h *Home) checkCounters(op string) error {
 // MendCounter puts a counter that cannot be read aside. The next number is one
 // that cannot have been given before.
 func (h *Home) MendCounter(name string) error {
-	_, err := h.PutAside(path.Join(counterFolder, name), errors.New("it holds no number"))
+	_, err := h.PutAside(path.Join(counterFolder, name), errors.New("it could not be used"))
 	return err
 }
 

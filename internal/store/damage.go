@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -95,7 +94,7 @@ func (h *Home) note(d Damage) {
 	kind, _ := layout.Of(d.File)
 	d.Kind, d.At = kind.Name, time.Now().UTC()
 	if d.Kind == "" {
-		d.Kind = "file"
+		d.Kind = kindOfNone(d.File)
 	}
 	if d.Aside != "" {
 		h.aside = append(h.aside, d)
@@ -114,6 +113,14 @@ func (h *Home) note(d Damage) {
 	if h.tell != nil {
 		h.tell(d, false)
 	}
+}
+
+// kindOfNone is what people call a file that is of no kind.
+func kindOfNone(name string) string {
+	if slices.Contains(layout.Folders(), name) {
+		return "folder"
+	}
+	return "file"
 }
 
 // well forgets that a file could not be read. Content says that it was looked
@@ -153,45 +160,15 @@ func (h *Home) PutAside(name string, why error) (aside string, err error) {
 		return "", err
 	}
 	defer func() { end() }()
-	for at := time.Now().UTC(); ; at = at.Add(time.Millisecond) {
-		aside = name + layout.DamagedMark + at.Format(damagedAt)
-		if _, err := h.root.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
-			break
-		} else if err != nil {
-			return "", storageError(op, err)
-		}
-	}
-	if err := h.root.Rename(name, aside); err != nil {
-		return "", storageError(op, err)
-	}
-	h.made(op, Named)
-	err = h.syncFolder(path.Dir(name))
-	h.made(op, FolderKept)
+	aside, err = h.rename(op, name)
 	if err != nil {
 		return "", storageError(op, err)
 	}
 	end()
 	end = func() {} // what follows are changes of their own
-	h.ill.Lock()
-	for file := range h.unread {
-		if file == name || strings.HasPrefix(file, name+"/") {
-			delete(h.unread, file)
-		}
-	}
-	h.ill.Unlock()
-	h.note(Damage{File: name, Aside: aside, Why: inWords(why)})
+	h.putAside(name, aside, why)
 	h.thin(name)
 	return aside, nil
-}
-
-// NoFolder makes room for a file where a folder has taken its place.
-func (h *Home) NoFolder(name string) error {
-	info, err := h.root.Lstat(name)
-	if err != nil || !info.IsDir() {
-		return nil //nolint:nilerr // whoever opens it is told
-	}
-	_, err = h.PutAside(name, syscall.EISDIR)
-	return err
 }
 
 // thin removes the oldest of many that were put aside.
@@ -199,16 +176,9 @@ func (h *Home) thin(name string) {
 	if kind, _ := layout.Of(name); precious(kind) {
 		return
 	}
-	all, err := h.List(path.Dir(name))
-	if err != nil {
-		return
-	}
-	all = slices.DeleteFunc(all, func(file string) bool {
-		of, aside := layout.Original(path.Join(path.Dir(name), file))
-		return !aside || of != path.Clean(name) || strings.HasSuffix(file, layout.BeforeMark)
-	})
+	all := h.asideOf(name)
 	for ; len(all) > asideKept; all = all[1:] { // sorted by time
-		_ = h.RemoveAll(path.Join(path.Dir(name), all[0]))
+		_ = h.RemoveAll(all[0])
 	}
 }
 
@@ -223,6 +193,8 @@ func inWords(why error) string {
 		return "the system does not permit it"
 	case errors.Is(why, errEmpty):
 		return "it is empty"
+	case isEscape(why), errors.Is(why, syscall.ELOOP):
+		return errLink.Error()
 	}
 	var number syscall.Errno
 	if errors.As(why, &number) {

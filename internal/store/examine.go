@@ -2,11 +2,15 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,20 +27,23 @@ func (h *Home) Examine() ([]Damage, error) {
 		if name == layout.Demo {
 			return fs.SkipDir // a home of its own
 		}
+		if slices.Contains(layout.Folders(), name) && d != nil && !d.IsDir() {
+			if why, err := h.noFolder(name); err == nil && why != nil {
+				found = append(found, Damage{File: name, Kind: kindOfNone(name), Why: inWords(why)})
+			}
+			return nil
+		}
 		kind, ok := layout.Of(name)
 		if !ok || name == "." {
 			return nil // what is above the files of a kind, or not ours
 		}
 		if of, aside := layout.Original(name); aside && !strings.HasSuffix(name, layout.BeforeMark) {
 			was, _ := layout.Of(of)
-			found = append(found, Damage{File: of, Kind: was.Name, Aside: name})
+			found = append(found, Damage{File: of, Kind: cmp.Or(was.Name, kindOfNone(of)), Aside: name})
 			return skipped(d)
 		}
 		if kind.Class == layout.Log || kind.Class == layout.Runtime || strings.HasSuffix(kind.Pattern, "/**") {
 			return skipped(d)
-		}
-		if err == nil && !d.Type().IsRegular() {
-			err = errors.New("a folder is in its place")
 		}
 		if err == nil {
 			err = h.examine(name, kind)
@@ -58,11 +65,16 @@ func skipped(d fs.DirEntry) error {
 
 // examine says why a file cannot be used, as far as its form tells.
 func (h *Home) examine(name string, kind layout.Kind) error {
+	switch {
+	case isSealed(strings.TrimSuffix(name, layout.BeforeMark)):
+		return h.examineSealed(name)
+	case path.Ext(name) == ".jsonl":
+		return h.examineLog(name)
+	}
 	data, err := h.readFile(name)
 	if err != nil {
 		return err
 	}
-	foreign := errors.New("it is not what tapin wrote")
 	content := bytes.TrimSpace(data)
 	switch ext := path.Ext(strings.TrimSuffix(name, layout.BeforeMark)); {
 	case strings.HasPrefix(kind.Name, "open "): // its name is all it says
@@ -84,25 +96,57 @@ func (h *Home) examine(name string, kind layout.Kind) error {
 		if !secret.IsToken(string(content)) {
 			return errors.New("it holds no token")
 		}
-	case kind.Name == "counter":
-		if _, err := strconv.ParseUint(string(content), 10, 64); err != nil {
-			return errors.New("it holds no number")
+	case kind.Name == "schema":
+		if version, err := strconv.Atoi(string(content)); err != nil || version < 1 {
+			return errors.New("it holds no version number")
 		}
+	case kind.Name == "counter":
+		_, err := countIn(data)
+		return err
 	case ext == ".json", name == "vault.source", name == "links/public":
 		return decodesAs(data, name)
-	case ext == ".jsonl":
-		end := bytes.LastIndexByte(data, '\n') + 1 // what comes after may be on its way
-		damaged, err := scanLines(bytes.NewReader(data[:end]), func([]byte) error { return nil })
-		if err == nil && damaged > 0 {
-			err = fmt.Errorf("lines of it, %d in all, are not what tapin wrote", damaged)
-		}
-		return err
-	case ext == ".age", ext == ".state", ext == ".undo", ext == ".crop", strings.HasSuffix(name, ".age.1"):
-		if !bytes.HasPrefix(data, []byte("age-encryption.org/")) {
-			return foreign
-		}
 	}
 	return nil
+}
+
+// examineSealed looks at how a sealed file begins, and at its size.
+func (h *Home) examineSealed(name string) error {
+	f, err := h.openFile(name, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err == nil && info.Size() > mostOf(name) {
+		return errTooLarge
+	}
+	head := make([]byte, len(sealedHead))
+	if _, err := io.ReadFull(f, head); err != nil || string(head) != sealedHead {
+		return errors.New("it is not what tapin wrote")
+	}
+	return nil
+}
+
+const sealedHead = "age-encryption.org/"
+
+// examineLog looks at every line of a log. What comes after the last may be on its way.
+func (h *Home) examineLog(name string) error {
+	f, err := h.openFile(name, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	end, err := wholeLines(f)
+	if err != nil {
+		return err
+	}
+	damaged, err := scanLines(io.NewSectionReader(f, 0, end), func([]byte) error { return nil })
+	if err == nil && damaged > 0 {
+		err = fmt.Errorf("lines of it, %d in all, are not what tapin wrote", damaged)
+	}
+	if _, foreign := h.foreignEnd(name); err == nil && foreign {
+		err = errForeign
+	}
+	return err
 }
 
 // decodesAs checks that a file is an object, and that of the record whose name

@@ -9,6 +9,9 @@ import (
 	"os"
 	"path"
 	"slices"
+	"syscall"
+
+	"tapin/internal/layout"
 )
 
 // Read returns the content of a file. A missing one is fs.ErrNotExist; one that
@@ -45,7 +48,15 @@ func (h *Home) readFile(name string) ([]byte, error) {
 	if err := h.broken(name); err != nil {
 		return nil, err
 	}
-	return h.root.ReadFile(name)
+	f, err := h.openFile(name, os.O_RDONLY)
+	if err != nil && h.freed(path.Dir(name), err) {
+		return nil, fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return readAtMost(f, mostOf(name))
 }
 
 func (h *Home) broken(name string) error {
@@ -130,11 +141,17 @@ func (h *Home) RemoveAll(name string) error {
 	return storageErrorOrNil("remove "+name, err)
 }
 
-// List returns the sorted names in a folder; a missing folder has none.
+// List returns the sorted names in a folder; a missing folder has none. What is
+// no folder is put aside, and so has none either.
 func (h *Home) List(dir string) ([]string, error) {
-	f, err := h.root.Open(dir)
+	f, err := h.root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if err != nil && !passing(err) && !errors.Is(err, fs.ErrPermission) {
+		if free := h.freeFolder(dir); h.wary || free == nil && h.missing(dir) {
+			return nil, nil
+		}
 	}
 	if err != nil {
 		return nil, storageError("list "+dir, err)
@@ -151,8 +168,12 @@ func (h *Home) List(dir string) ([]string, error) {
 // Exists reports whether there is a file or folder of that name.
 func (h *Home) Exists(name string) (bool, error) {
 	_, err := h.root.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return false, nil
+	}
+	if isEscape(err) { // of a link in its place, or above it
+		_, err = h.root.Lstat(name)
+		return err == nil, nil
 	}
 	return err == nil, storageErrorOrNil("look for "+name, err)
 }
@@ -197,7 +218,16 @@ func (h *Home) put(op, name string, data []byte, publish func(temp, name string)
 	if err := h.makeFolder(path.Dir(name)); err != nil {
 		return storageError(op, err)
 	}
-	if err := publish(temp, name); err != nil {
+	err = publish(temp, name)
+	if info, bad := h.root.Lstat(name); err != nil && bad == nil && info.IsDir() && !errors.Is(err, fs.ErrExist) {
+		if kind, known := layout.Of(name); !known || precious(kind) {
+			return h.unreadable(name, syscall.EISDIR, false)
+		}
+		if err = h.asideQuietly(name, syscall.EISDIR); err == nil {
+			err = publish(temp, name)
+		}
+	}
+	if err != nil {
 		return storageError(op, err)
 	}
 	h.made(op, Named)
@@ -224,23 +254,6 @@ func (h *Home) writeTemp(op string, data []byte) (name string, err error) {
 	return name, nil
 }
 
-// makeFolder makes dir and what is above it, and makes them durable.
-func (h *Home) makeFolder(dir string) error {
-	if _, err := h.root.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := h.root.MkdirAll(dir, folderMode); err != nil {
-		return err
-	}
-	for dir != "." && dir != "/" {
-		dir = path.Dir(dir)
-		if err := h.syncFolder(dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // syncFolder makes the names in a folder durable.
 func (h *Home) syncFolder(dir string) error {
 	f, err := h.root.Open(dir)
@@ -253,7 +266,7 @@ func (h *Home) syncFolder(dir string) error {
 // ReadIfPrefix returns the content of a file that begins with prefix, and nil
 // of one that does not.
 func (h *Home) ReadIfPrefix(name, prefix string) ([]byte, error) {
-	f, err := h.root.Open(name)
+	f, err := h.openFile(name, os.O_RDONLY)
 	if err != nil {
 		return nil, storageError("read "+name, err)
 	}
@@ -262,7 +275,7 @@ func (h *Home) ReadIfPrefix(name, prefix string) ([]byte, error) {
 	if _, err := io.ReadFull(f, head); err != nil || string(head) != prefix {
 		return nil, nil //nolint:nilerr // a shorter one does not begin with it
 	}
-	rest, err := io.ReadAll(f)
+	rest, err := readAtMost(f, mostOf(name))
 	if err != nil {
 		return nil, storageError("read "+name, err)
 	}

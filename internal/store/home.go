@@ -20,6 +20,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"tapin/internal/fault"
+	"tapin/internal/layout"
 )
 
 const (
@@ -216,13 +217,17 @@ func (h *Home) schema(op string, migrations []migration) (int, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
-	if err != nil {
+	hint := fmt.Sprintf("Restore %s from a backup, where its content is a number; or run tapin doctor --fix, which can tell whether it may write it.", filepath.Join(h.path, schemaFile))
+	switch {
+	case err != nil && (passing(err) || errors.Is(err, fs.ErrPermission)):
 		return 0, openError(op, err)
+	case err != nil:
+		return 0, fault.New(fault.Unreadable, op, "its schema file cannot be read: %s", inWords(err)).WithHint("%s", hint)
 	}
 	version, err := strconv.Atoi(strings.TrimSpace(string(data)))
 	if err != nil || version < 1 {
-		return 0, fault.New(fault.Forbidden, op, "its schema file holds no version number").
-			WithHint("Restore %s from a backup; its content is a number.", filepath.Join(h.path, schemaFile))
+		return 0, fault.New(fault.Forbidden, op, "%w", errNoVersion).
+			WithHint("%s", hint)
 	}
 	if newest := migrations[len(migrations)-1].to; version > newest {
 		return 0, fault.New(fault.Forbidden, op, "it has schema %d, this tapin knows up to %d", version, newest).
@@ -230,6 +235,40 @@ func (h *Home) schema(op string, migrations []migration) (int, error) {
 	}
 	return version, nil
 }
+
+// Schemaless is nil if the home has lost its version, and MendSchema can give it
+// that of this program: everything else in it is as this program writes it.
+func (h *Home) Schemaless() error {
+	const op = "look at the schema"
+	if _, err := h.schema(op, migrations); err == nil || fault.Of(err).Code != fault.Unreadable && !errors.Is(err, errNoVersion) {
+		return fault.New(fault.InvalidRequest, op, "the version of the home is known, or is none of this program's")
+	}
+	damages, err := h.Examine()
+	if err != nil {
+		return err
+	}
+	for _, d := range damages {
+		kind, _ := layout.Of(d.File)
+		if d.Aside == "" && d.File != schemaFile && kind.Name != "counter" && precious(kind) && kind.Class != "" {
+			return fault.New(fault.Unreadable, op, "%s (%s) cannot be read either: %s. A newer tapin may have written it.", d.File, d.Kind, d.Why).
+				WithHint("Restore %s from a backup, or write into it the schema of the tapin that used the home last; that of this one is %d.", filepath.Join(h.path, schemaFile), Schema())
+		}
+	}
+	return nil
+}
+
+// MendSchema gives a home that has lost its version that of this program.
+func (h *Home) MendSchema() error {
+	if err := h.Schemaless(); err != nil {
+		return err
+	}
+	if _, err := h.PutAside(schemaFile, errNoVersion); err != nil {
+		return err
+	}
+	return h.Write(schemaFile, fmt.Appendf(nil, "%d\n", Schema()))
+}
+
+var errNoVersion = errors.New("its schema file holds no version number")
 
 func (h *Home) migrate(op string, migrations []migration) error {
 	unlock, err := h.lockFile(".schema")

@@ -20,7 +20,8 @@ const (
 	lockFolder = "locks"
 	lockPoll   = 20 * time.Millisecond // how soon a lock freed by another process is noticed
 	probePoll  = time.Millisecond
-	probeTries = 50 // a probe, or the way from lock to pid, takes far less than 50 ms
+	wasHeld    = "0" // in place of a pid: nobody's, and not as if it had never been held
+	probeTries = 50  // a probe, or the way from lock to pid, takes far less than 50 ms
 )
 
 // waiters queues the goroutines of this process, so that the file lock, which
@@ -108,8 +109,12 @@ func (h *Home) LockHolder(name string) (pid int, held bool, err error) {
 	if err := checkLockName(name); err != nil {
 		return 0, false, fmt.Errorf("%s: %w", op, err)
 	}
-	if ok, err := h.Exists(path.Join(lockFolder, name)); err != nil || !ok {
-		return 0, false, err
+	info, err := h.root.Stat(path.Join(lockFolder, name))
+	if err != nil || !info.Mode().IsRegular() {
+		if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || isEscape(err) {
+			return 0, false, nil // nobody can hold what is no lock
+		}
+		return 0, false, storageError(op, err)
 	}
 	if err := h.checkLock(name); err != nil {
 		return 0, false, fmt.Errorf("%s: %w", op, err)
@@ -136,7 +141,7 @@ func (h *Home) LockHolder(name string) (pid int, held bool, err error) {
 func (h *Home) hold(name string, file *flock.Flock, slot chan struct{}) (unlock func()) {
 	h.writeLockPID(name, strconv.Itoa(os.Getpid()))
 	return sync.OnceFunc(func() {
-		h.writeLockPID(name, "")
+		h.writeLockPID(name, wasHeld)
 		_ = file.Unlock()
 		<-slot
 	})
@@ -159,14 +164,14 @@ func (h *Home) lockFile(name string) (unlock func(), err error) {
 // leads outside. Lock files are never removed: two processes would end up
 // holding locks on two files of one name.
 func (h *Home) lockFlock(name string) (*flock.Flock, error) {
-	if err := h.root.MkdirAll(lockFolder, folderMode); err != nil {
+	if err := h.makeFolder(lockFolder); err != nil {
 		return nil, err
 	}
 	name = path.Join(lockFolder, name)
 	if err := h.NoFolder(name); err != nil { // nobody can hold a lock on one
 		return nil, err
 	}
-	f, err := h.root.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
+	f, err := h.openFile(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +182,7 @@ func (h *Home) lockFlock(name string) (*flock.Flock, error) {
 }
 
 func (h *Home) writeLockPID(name, pid string) {
-	f, err := h.root.OpenFile(path.Join(lockFolder, name), os.O_WRONLY|os.O_TRUNC, fileMode)
+	f, err := h.openFile(path.Join(lockFolder, name), os.O_WRONLY|os.O_TRUNC)
 	if err != nil {
 		return
 	}
@@ -187,7 +192,12 @@ func (h *Home) writeLockPID(name, pid string) {
 
 // lockPID is the pid noted in a lock file, or 0.
 func (h *Home) lockPID(name string) int {
-	data, err := h.root.ReadFile(path.Join(lockFolder, name))
+	f, err := h.openFile(path.Join(lockFolder, name), os.O_RDONLY)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = f.Close() }()
+	data, err := readAtMost(f, 64)
 	if err != nil {
 		return 0
 	}

@@ -11,13 +11,16 @@ import (
 	"path"
 	"sync"
 	"syscall"
-	"time"
 
 	"tapin/internal/fault"
 	"tapin/internal/layout"
 )
 
-const defaultMaxLine = 1 << 20
+const (
+	defaultMaxLine = 1 << 20
+	// longestLine bounds the lines of all logs, and how far is looked for one.
+	longestLine = 8 << 20
+)
 
 // LogOptions are the settings of a log; nil means the defaults.
 type LogOptions struct {
@@ -50,21 +53,10 @@ func (h *Home) OpenLog(name string, opts *LogOptions) (*Log, error) {
 	if l.opts.MaxLineBytes <= 0 {
 		l.opts.MaxLineBytes = defaultMaxLine
 	}
-	if err := h.makeFolder(path.Dir(name)); err != nil {
-		return nil, storageError(op, err)
-	}
-	f, err := h.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, fileMode)
-	if errors.Is(err, syscall.EISDIR) {
-		if kind, _ := layout.Of(name); precious(kind) {
-			return nil, h.unreadable(name, err, false)
-		}
-		if _, err := h.PutAside(name, err); err != nil {
-			return nil, err
-		}
-		f, err = h.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, fileMode)
-	}
+	l.opts.MaxLineBytes = min(l.opts.MaxLineBytes, longestLine)
+	f, err := h.openLogFile(name)
 	if err != nil {
-		return nil, storageError(op, err)
+		return nil, storageErrorOf(op, err)
 	}
 	l.file = f
 	err = h.syncFolder(path.Dir(name))
@@ -72,10 +64,31 @@ func (h *Home) OpenLog(name string, opts *LogOptions) (*Log, error) {
 		err = l.exclusively(func() error { _, err := l.cutTornTail(); return err })
 	}
 	if err != nil {
-		_ = f.Close()
-		return nil, storageError(op, err)
+		_ = l.file.Close()
+		return nil, storageErrorOf(op, err)
 	}
 	return l, nil
+}
+
+// openLogFile opens the file of a log, and makes it if there is none. What has
+// its name and is none is put aside, unless it exists nowhere else.
+func (h *Home) openLogFile(name string) (*os.File, error) {
+	const flags = os.O_RDWR | os.O_CREATE | os.O_APPEND
+	if err := h.makeFolder(path.Dir(name)); err != nil {
+		return nil, err
+	}
+	f, err := h.openFile(name, flags)
+	if err == nil || passing(err) || errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	if kind, _ := layout.Of(name); precious(kind) {
+		return nil, h.unreadable(name, err, false)
+	}
+	if err := h.asideQuietly(name, err); err != nil {
+		return nil, err
+	}
+	h.thin(name)
+	return h.openFile(name, flags)
 }
 
 // Append adds one line, which must be JSON without line breaks. When it fails
@@ -98,7 +111,7 @@ func (l *Log) Append(line []byte) error {
 	if l.file == nil {
 		return fmt.Errorf("%s: %w", op, fs.ErrClosed)
 	}
-	return storageErrorOrNil(op, l.exclusively(func() error { return l.write(line) }))
+	return storageErrorOf(op, l.exclusively(func() error { return l.write(line) }))
 }
 
 // Scan calls fn with every whole line, oldest first, until fn fails. The line
@@ -111,35 +124,50 @@ func (l *Log) Scan(fn func(line []byte) error) error {
 // Lines that are not JSON (a disk may damage what it holds) are left out and
 // logged.
 func (h *Home) ScanLog(name string, fn func(line []byte) error) error {
-	op := "scan " + name
-	if err := h.broken(name); err != nil {
-		return h.unreadable(name, err, false)
-	}
-	f, err := h.root.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if errors.Is(err, fs.ErrClosed) {
-		return storageError(op, err)
-	}
-	if err != nil {
-		return h.unreadable(name, err, false)
-	}
-	defer func() { _ = f.Close() }()
-	// Whole lines never change, but a torn tail may be cut off and written
-	// over while we read: what is read ends where the tail begins.
-	end, err := wholeLines(f)
-	if err != nil {
-		return h.unreadable(name, err, false)
-	}
-	damaged, err := scanLines(io.NewSectionReader(f, 0, end), fn)
+	damaged, err := h.scanLog(name, fn, nil)
 	if damaged > 0 {
 		h.log.Warn("left out damaged lines", "log", name, "lines", damaged)
 		if kind, _ := layout.Of(name); precious(kind) {
 			h.note(Damage{File: name, Why: fmt.Sprintf("lines of it, %d in all, are not what tapin wrote and are left out", damaged), open: true})
 		}
 	}
-	return storageErrorOrNil(op, err)
+	return err
+}
+
+// scanAll calls fn with all lines of a log that are no longer than lines are,
+// also with the damaged ones.
+func (h *Home) scanAll(name string, fn func(line []byte)) error {
+	_, err := h.scanLog(name, func(line []byte) error { fn(line); return nil }, fn)
+	return err
+}
+
+func (h *Home) scanLog(name string, fn func(line []byte) error, bad func(line []byte)) (damaged int, err error) {
+	op := "scan " + name
+	if err := h.broken(name); err != nil {
+		return 0, h.unreadable(name, err, false)
+	}
+	f, err := h.openFile(name, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) || err != nil && h.freed(path.Dir(name), err) {
+		return 0, nil
+	}
+	if errors.Is(err, fs.ErrClosed) {
+		return 0, storageError(op, err)
+	}
+	if err != nil {
+		return 0, h.unreadable(name, err, false)
+	}
+	defer func() { _ = f.Close() }()
+	// Whole lines never change, but a torn tail may be cut off and written
+	// over while we read: what is read ends where the tail begins.
+	end, err := wholeLines(f)
+	if errors.Is(err, errEndless) {
+		end, err = linesFromStart(f)
+	}
+	if err != nil {
+		return 0, h.unreadable(name, err, false)
+	}
+	damaged, err = scanLinesAnd(io.NewSectionReader(f, 0, end), fn, bad)
+	return damaged, storageErrorOrNil(op, err)
 }
 
 // Size is the length of the log in bytes.
@@ -163,36 +191,38 @@ func (l *Log) Close() error {
 	return f.Close()
 }
 
-// exclusively runs fn while no other process writes to this log.
+// exclusively runs fn while no other process writes to this log, and sees to it
+// that we write to the file that has the log's name: a line added to one that
+// somebody has removed, or put aside, would be lost.
 func (l *Log) exclusively(fn func() error) error {
-	lock := l.home.flock(l.name)
-	if err := lock.Lock(); err != nil {
-		return err
+	for {
+		if err := lockWhole(l.file); err != nil {
+			return err
+		}
+		named, err := l.home.root.Stat(l.name)
+		ours, failed := l.file.Stat()
+		if err == nil && failed == nil && os.SameFile(ours, named) {
+			err := fn()
+			return errors.Join(err, syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN))
+		}
+		if failed != nil {
+			return failed
+		}
+		f, err := l.home.openLogFile(l.name)
+		if err != nil {
+			return errors.Join(err, syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN))
+		}
+		_ = l.file.Close() // nothing of ours is unsynced in it
+		l.file = f
 	}
-	named, err := lock.Stat()
-	if err == nil {
-		err = l.reopenUnless(named)
-	}
-	if err == nil {
-		err = fn()
-	}
-	return errors.Join(err, lock.Unlock())
 }
 
-// reopenUnless sees to it that we write to the file that has the log's name:
-// a line added to one that somebody has removed would be lost.
-func (l *Log) reopenUnless(named fs.FileInfo) error {
-	ours, err := l.file.Stat()
-	if err != nil || os.SameFile(ours, named) {
-		return err
+func lockWhole(f *os.File) error {
+	for {
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
 	}
-	f, err := l.home.root.OpenFile(l.name, os.O_RDWR|os.O_APPEND, fileMode)
-	if err != nil {
-		return err
-	}
-	_ = l.file.Close() // nothing of ours is unsynced in it
-	l.file = f
-	return nil
 }
 
 func (l *Log) write(line []byte) error {
@@ -208,64 +238,4 @@ func (l *Log) write(line []byte) error {
 		_ = l.file.Truncate(end)
 	}
 	return err
-}
-
-// cutTornTail cuts what follows the last line break and returns the length.
-func (l *Log) cutTornTail() (int64, error) {
-	end, err := wholeLines(l.file)
-	if err != nil {
-		return 0, err
-	}
-	info, err := l.file.Stat()
-	if err != nil || info.Size() == end {
-		return end, err
-	}
-	l.home.log.Warn("cut off a line that was never finished", "log", l.name, "bytes", info.Size()-end)
-	if err := l.keepForeign(end); err != nil {
-		return 0, err
-	}
-	return end, l.file.Truncate(end)
-}
-
-// keepForeign keeps a copy of a log whose tail cannot be the beginning of a line
-// of ours: a disk has damaged it, and what it held may be mended from that.
-func (l *Log) keepForeign(end int64) error {
-	var first [1]byte
-	if _, err := l.file.ReadAt(first[:], end); err != nil || first[0] == '{' || first[0] == 0 { // 0: a power cut
-		return nil //nolint:nilerr // cut by somebody else meanwhile
-	}
-	if kind, _ := layout.Of(l.name); !precious(kind) || kind.Name == "" {
-		return nil
-	}
-	aside := l.name + layout.DamagedMark + time.Now().UTC().Format(damagedAt)
-	data, err := l.home.root.ReadFile(l.name)
-	if err == nil {
-		err = l.home.put("put aside "+l.name, aside, data, l.home.root.Rename)
-	}
-	if err == nil {
-		l.home.note(Damage{File: l.name, Aside: aside, Why: "its end is not what tapin wrote"})
-	}
-	return err
-}
-
-// wholeLines is the length of f up to and with its last line break.
-func wholeLines(f *os.File) (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	end := info.Size()
-	for step := int64(1); end > 0; step = min(step*64, 64<<10) { // one byte, when nothing is torn
-		from := max(end-step, 0)
-		buf := make([]byte, end-from)
-		n, err := f.ReadAt(buf, from)
-		if err != nil && !errors.Is(err, io.EOF) { // EOF: cut by somebody else meanwhile
-			return 0, err
-		}
-		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
-			return from + int64(i) + 1, nil
-		}
-		end = from
-	}
-	return 0, nil
 }

@@ -1,11 +1,12 @@
 package store
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,12 +35,20 @@ type Series struct {
 	folder string
 	size   uint64 // entries in a file
 
-	mu    sync.Mutex
-	first uint64 // the oldest segment there is
-	last  uint64 // the highest number ever given
-	log   *Log   // of the newest segment; nil until something is appended
-	name  string // of log
+	mu       sync.Mutex
+	segments []uint64 // the files there are, the oldest first
+	last     uint64   // the highest number ever given
+	log      *Log     // of the newest segment; nil until something is appended
+	name     string   // of log
 }
+
+const (
+	// lastSegment is the last that a name has room for and a reader of JSON can
+	// tell from its neighbours. What claims to come later is not of the series.
+	lastSegment = 1 << 40 / seriesSegment
+	// farSegment is how far a file without an entry may lie beyond the one before.
+	farSegment = 1 << 10
+)
 
 // OpenSeries opens the series kept in folder. It looks at the newest file only.
 func (h *Home) OpenSeries(folder string) (*Series, error) {
@@ -52,26 +61,32 @@ func (h *Home) openSeries(folder string, size uint64) (*Series, error) {
 	if err != nil {
 		return nil, err
 	}
-	newest, some := uint64(0), false
 	for _, name := range names { // sorted, as their numbers are
-		segment, ok := segmentOf(name)
-		if !ok {
+		if segment, ok := segmentOf(name); ok && segment <= lastSegment {
+			s.segments = append(s.segments, segment)
+		} else if ok {
+			h.log.Warn("left out what is not of the list", "file", path.Join(folder, name))
+		}
+	}
+	for n := len(s.segments); n > 0; n = len(s.segments) {
+		newest := s.segments[n-1]
+		last, some, err := s.newestIn(newest)
+		if errors.Is(err, fault.Unreadable) {
+			// What was given in it is not known, so it is taken for full.
+			last, err = (newest+1)*s.size, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n > 1 && !some && newest-s.segments[n-2] > farSegment {
+			h.log.Warn("left out what is not of the list", "file", s.file(newest))
+			s.segments = s.segments[:n-1]
 			continue
 		}
-		if !some {
-			s.first = segment
-		}
-		newest, some = segment, true
+		s.last = last
+		break
 	}
-	if !some {
-		return s, nil
-	}
-	s.last, err = s.newestIn(newest)
-	if errors.Is(err, fault.Unreadable) {
-		// What was given in it is not known, so it is taken for full.
-		s.last, err = (newest+1)*s.size, nil
-	}
-	return s, err
+	return s, nil
 }
 
 // Last is the highest number ever given, as far as is known.
@@ -81,32 +96,52 @@ func (s *Series) Last() uint64 {
 	return s.last
 }
 
-// newestIn is the number of the last entry in a file, or of the one before its first.
-// Whoever opens a series waits for this, so only that line is looked at.
-func (s *Series) newestIn(segment uint64) (uint64, error) {
-	lines, err := s.home.Read(s.file(segment))
-	if err != nil {
-		return 0, err
-	}
-	if len(lines) == 0 {
-		return segment * s.size, nil // killed before its first line
-	}
-	lines, _, whole := cutLast(lines) // what is not a whole line was never written
-	for whole {
-		var line []byte
-		lines, line, whole = cutLast(lines)
+// newestIn is the highest number that was given in a file, or that before its
+// first, and whether it has an entry at all. Whoever opens a series waits for
+// this, so that only the newest file is looked at.
+func (s *Series) newestIn(segment uint64) (last uint64, some bool, err error) {
+	name := s.file(segment)
+	last = segment * s.size
+	lines := 0
+	err = s.home.scanAll(name, func(line []byte) {
+		lines++
 		if e, ok := s.entry(line, segment); ok {
-			return e.Seq, nil
+			last, some = max(last, e.Seq), true
+			return
+		}
+		last = max(last, s.lostIn(line, segment))
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	if lost, foreign := s.home.foreignEnd(name); foreign {
+		last = max(last, s.lostIn(lost, segment))
+	}
+	for _, aside := range s.home.asideOf(name) { // an end that was cut off is kept there
+		if err := s.home.scanAll(aside, func(line []byte) { last = max(last, s.lostIn(line, segment)) }); err != nil {
+			continue // nothing more can be known of it
+		}
+		if lost, foreign := s.home.foreignEnd(aside); foreign {
+			last = max(last, s.lostIn(lost, segment))
 		}
 	}
-	// It has lost lines, and with them the knowledge which numbers were given.
-	return 0, s.home.Unreadable(s.file(segment), errors.New("no line of it is what tapin wrote"))
+	if lines > 0 && last == segment*s.size {
+		// It has lost lines, and with them the knowledge which numbers were given.
+		return 0, false, s.home.Unreadable(name, errors.New("no line of it is what tapin wrote"))
+	}
+	return last, some, nil
 }
 
-// cutLast cuts off the last line.
-func cutLast(lines []byte) (before, last []byte, found bool) {
-	at := bytes.LastIndexByte(lines, '\n')
-	return lines[:max(at, 0)], lines[at+1:], at >= 0
+var entryNumber = regexp.MustCompile(`"n":(\d{1,19}),"id":"`)
+
+// lostIn is the highest number of the entries that a damaged line still shows.
+func (s *Series) lostIn(line []byte, segment uint64) (last uint64) {
+	for _, found := range entryNumber.FindAllSubmatch(line, -1) {
+		if n, err := strconv.ParseUint(string(found[1]), 10, 64); err == nil && n > 0 && s.segmentWith(n) == segment {
+			last = max(last, n)
+		}
+	}
+	return last
 }
 
 // Append adds an entry. When it returns nil the entry survives a power cut.
@@ -125,20 +160,34 @@ func (s *Series) Append(id string, at time.Time) (Entry, error) {
 		return Entry{}, err
 	}
 	s.last = e.Seq
+	if segment := s.segmentWith(e.Seq); len(s.segments) == 0 || s.segments[len(s.segments)-1] != segment {
+		s.segments = append(s.segments, segment)
+	}
 	return e, nil
+}
+
+// now is what there is, for a reader.
+func (s *Series) now() (segments []uint64, last uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.segments), s.last
 }
 
 // Before returns up to limit entries with a lower number than seq, the newest
 // first; a seq of 0 means from the newest on.
 func (s *Series) Before(seq uint64, limit int) ([]Entry, error) {
-	s.mu.Lock()
-	last, first := s.last, s.first
-	s.mu.Unlock()
+	segments, last := s.now()
 	if seq == 0 || seq > last {
 		seq = last + 1
 	}
 	var found []Entry
-	for segment := s.segmentWith(max(seq, 2) - 1); seq > 1 && len(found) < limit; segment-- {
+	for _, segment := range slices.Backward(segments) {
+		if segment > s.segmentWith(max(seq, 2)-1) {
+			continue
+		}
+		if seq <= 1 || len(found) >= limit {
+			break
+		}
 		var part []Entry
 		if err := s.scan(segment, func(e Entry) {
 			if e.Seq < seq {
@@ -150,9 +199,6 @@ func (s *Series) Before(seq uint64, limit int) ([]Entry, error) {
 		for i := len(part) - 1; i >= 0 && len(found) < limit; i-- {
 			found = append(found, part[i])
 		}
-		if segment <= first {
-			break
-		}
 	}
 	return found, nil
 }
@@ -160,11 +206,15 @@ func (s *Series) Before(seq uint64, limit int) ([]Entry, error) {
 // After returns up to limit entries with a higher number than seq, the oldest
 // first.
 func (s *Series) After(seq uint64, limit int) ([]Entry, error) {
-	s.mu.Lock()
-	last, first := s.last, s.first
-	s.mu.Unlock()
+	segments, last := s.now()
 	var found []Entry
-	for segment := max(s.segmentWith(seq+1), first); seq < last && segment <= s.segmentWith(last) && len(found) < limit; segment++ {
+	for _, segment := range segments {
+		if seq >= last || len(found) >= limit {
+			break
+		}
+		if segment < s.segmentWith(seq+1) {
+			continue
+		}
 		if err := s.scan(segment, func(e Entry) {
 			if e.Seq > seq && e.Seq <= last && len(found) < limit {
 				found = append(found, e)
@@ -179,13 +229,14 @@ func (s *Series) After(seq uint64, limit int) ([]Entry, error) {
 // Oldest returns the entries of the oldest file, and whether there is a newer
 // one, so that DropOldest would drop it.
 func (s *Series) Oldest() (entries []Entry, droppable bool, err error) {
-	s.mu.Lock()
-	segment, last := s.first, s.last
-	s.mu.Unlock()
-	err = s.scan(segment, func(e Entry) { entries = append(entries, e) })
+	segments, last := s.now()
+	if len(segments) == 0 {
+		return nil, false, nil
+	}
+	err = s.scan(segments[0], func(e Entry) { entries = append(entries, e) })
 	// One that cannot be read, or not all of it, stays for somebody to look at.
 	whole := uint64(len(entries)) == s.size
-	return entries, last > (segment+1)*s.size && whole, err
+	return entries, last > (segments[0]+1)*s.size && whole, err
 }
 
 // DropOldest forgets the oldest file. The newest stays: numbers are never
@@ -193,13 +244,13 @@ func (s *Series) Oldest() (entries []Entry, droppable bool, err error) {
 func (s *Series) DropOldest() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.last <= (s.first+1)*s.size {
+	if len(s.segments) == 0 || s.last <= (s.segments[0]+1)*s.size {
 		return nil
 	}
-	if err := s.home.RemoveAll(s.file(s.first)); err != nil {
+	if err := s.home.RemoveAll(s.file(s.segments[0])); err != nil {
 		return err
 	}
-	s.first++
+	s.segments = s.segments[1:]
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -115,11 +116,14 @@ func (s *Snapshot) take(name string, info fs.FileInfo) error {
 	}
 	size := info.Size()
 	if strings.HasSuffix(name, ".jsonl") {
-		f, err := s.home.root.Open(link)
+		f, err := s.home.openFile(link, os.O_RDONLY)
 		if err != nil {
 			return err
 		}
 		size, err = wholeLines(f)
+		if errors.Is(err, errEndless) {
+			size, err = linesFromStart(f)
+		}
 		_ = f.Close()
 		if err != nil {
 			return err
@@ -148,7 +152,7 @@ func (s *Snapshot) Read(name string) ([]byte, error) {
 // Copy writes the content of a file as it was.
 func (s *Snapshot) Copy(to io.Writer, f SnapshotFile) error {
 	op := "read " + f.Name
-	in, err := s.home.root.Open(f.link)
+	in, err := s.home.openFile(f.link, os.O_RDONLY)
 	if err != nil {
 		return storageError(op, err)
 	}

@@ -38,7 +38,10 @@ func (h *Home) scratchFolder() (string, error) {
 	}
 	defer unlock()
 	folder := path.Join(scratchParent, newToken())
-	if err := h.root.MkdirAll(folder, folderMode); err != nil {
+	if err := h.makeFolder(scratchParent); err != nil {
+		return "", err
+	}
+	if err := h.root.Mkdir(folder, folderMode); err != nil {
 		return "", err
 	}
 	owner := h.flock(path.Join(folder, ownerFile))
@@ -78,6 +81,9 @@ func (h *Home) sweepFolder(folder string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if owner, err := h.root.Lstat(path.Join(folder, ownerFile)); err == nil && !owner.Mode().IsRegular() {
+		info = owner // no lock of ours, so nobody's
 	}
 	if info.IsDir() {
 		owner := h.flock(path.Join(folder, ownerFile))

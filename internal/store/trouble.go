@@ -24,6 +24,14 @@ func storageErrorOrNil(op string, err error) error {
 	return storageError(op, err)
 }
 
+// storageErrorOf is storageErrorOrNil that leaves what already has a code as it is.
+func storageErrorOf(op string, err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return f
+	}
+	return storageErrorOrNil(op, err)
+}
+
 // openError is storageError for a home that cannot be opened, which is mostly
 // where somebody has put it: that is for them to mend, not a fault of ours.
 func openError(op string, err error) error {

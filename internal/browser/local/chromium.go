@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/store"
 )
 
 // Chromium is a browser on this machine.
@@ -114,13 +115,16 @@ func cachedVersion(path, cache string) (string, error) {
 	}
 	now := known{Path: path, Modified: info.ModTime().UTC(), Size: info.Size()}
 	var was known
-	if raw, err := os.ReadFile(cache); err == nil && json.Unmarshal(raw, &was) == nil { //nolint:gosec // a file of our own
+	if raw, err := store.ReadFile(cache, 64<<10); err == nil && json.Unmarshal(raw, &was) == nil {
 		if now.Version = was.Version; now == was && versionNumber.MatchString(was.Version) {
 			return was.Version, nil
 		}
 	}
 	if now.Version, err = versionOf(path, answerWithin); err != nil {
 		return "", err
+	}
+	if info, err := os.Lstat(cache); err == nil && !info.Mode().IsRegular() {
+		return now.Version, nil // writing to it might wait for ever
 	}
 	if raw, err := json.Marshal(now); err == nil {
 		_ = os.WriteFile(cache, raw, 0o600)
