@@ -100,7 +100,9 @@ func (v *Vault) keyAt(ctx context.Context, known sourceRecord) (id *age.X25519Id
 			return nil, refused("Set it to the key used before. To give up what was sealed, remove "+sourceFile+" from tapin's home.",
 				"the key came from %s, which is not set", keyVariable)
 		}
-		id, err = v.keyFromEnvironment()
+		if id, err = v.keyFromEnvironment(); err == nil {
+			id, err = v.ofTwo(id, known.Recipient)
+		}
 	case FromFile:
 		id, err = keyFromFile(v.home, known.entry())
 	case "":
