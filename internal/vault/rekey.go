@@ -349,16 +349,6 @@ func open(sealed []byte, id age.Identity) (plain []byte, opened bool, damaged er
 	return plain, true, err
 }
 
-// IsMade reports whether a home has a key.
-func IsMade(home *store.Home) (bool, error) {
-	for _, name := range []string{sourceFile, keyFile} {
-		if there, err := home.Exists(name); err != nil || there {
-			return there, err
-		}
-	}
-	return false, nil
-}
-
 // Unchanged returns nil if this key alone opens what is sealed in its home now.
 func (v *Vault) Unchanged() error {
 	changing, err := v.home.Exists(nextFile)
