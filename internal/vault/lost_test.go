@@ -60,7 +60,7 @@ func TestWhereTheKeyIsMayBeLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join(t.TempDir(), "home")
+			path := filepath.Join(inMemory(t), "home")
 			h, err := store.Open(path, nil)
 			must(t, err)
 			defer func() { must(t, h.Close()) }()

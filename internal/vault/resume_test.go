@@ -119,6 +119,9 @@ func TestAChangeOfTheEnvironmentsKeyIsNeverBetween(t *testing.T) {
 		must(t, errors.Join(err, dying.Close()))
 		for which, has := range keys {
 			for what, deed := range deeds {
+				if has != k1 && has != k2 && what != "up" && at != 3 {
+					continue // one instant shows that it opens nothing, whatever is done
+				}
 				path := filepath.Join(folder, "now")
 				must(t, os.CopyFS(path, os.DirFS(state)))
 				must(t, filepath.WalkDir(path, func(file string, d os.DirEntry, err error) error {
