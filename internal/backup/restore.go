@@ -37,6 +37,9 @@ type RestoreOptions struct {
 	// Renew makes what was unpacked a home that may be served. known is the highest
 	// epoch of the homes that it follows.
 	Renew func(home *store.Home, known uint64) error
+	// Begin is called right before the home that is there loses its place, once
+	// nothing speaks against it; an error keeps it there. Nil is none.
+	Begin func() error
 	// Step hears of every step that is made beside those of the store; tests end
 	// the process in it.
 	Step func(what string)
@@ -94,7 +97,11 @@ func Restore(ctx context.Context, path string, from io.Reader, pass secret.Text,
 		return done, err
 	}
 	o.Step("ready")
-	if err := ctx.Err(); err != nil {
+	err = ctx.Err()
+	if err == nil && o.Begin != nil {
+		err = o.Begin()
+	}
+	if err != nil {
 		uproot(ctx, temp, o)
 		return done, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"tapin/internal/api"
 	"tapin/internal/fault"
 	"tapin/internal/guard"
 	"tapin/internal/secret"
@@ -134,6 +135,57 @@ func (a *app) askedSecret(ctx context.Context, question string) (secret.Text, er
 	defer a.printf("\n")
 	text, err := readHidden(ctx, file)
 	return secret.New(strings.TrimSpace(text.Reveal())), err
+}
+
+// waited does what may wait for ever, such as a read from a pipe, and waits no
+// longer than ctx. Nothing can interrupt it, so that it is left behind.
+func waited[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	type came struct {
+		what T
+		err  error
+	}
+	done := make(chan came, 1)
+	go func() {
+		defer guard.Catch("command line")
+		what, err := do()
+		done <- came{what, err}
+	}()
+	select {
+	case c := <-done:
+		return c.what, c.err
+	case <-ctx.Done():
+		var nothing T
+		return nothing, exit(interrupted)
+	}
+}
+
+// patient reads from what may let it wait, such as a named pipe, until ctx ends.
+type patient struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (p patient) Read(into []byte) (int, error) {
+	// Of its own: a read that is left behind must not write into what has another use by then.
+	part, err := waited(p.ctx, func() ([]byte, error) {
+		part := make([]byte, len(into))
+		n, err := p.from.Read(part)
+		return part[:n], err
+	})
+	return copy(into, part), err
+}
+
+// stopped tells what a Ctrl-C has left.
+func (a *app) stopped(state, hint string) error {
+	details := "interrupted; " + state
+	if a.json {
+		if err := a.object(false, api.Problem{Error: string(fault.Busy), Details: details, Hint: hint}); err != nil {
+			return err
+		}
+		return exit(interrupted)
+	}
+	a.errorf("tapin: %s.\n%s\n", details, hint)
+	return exit(interrupted)
 }
 
 // readHidden reads a line from a terminal that does not show it. Who leaves with

@@ -69,15 +69,22 @@ func (a *app) backup(ctx context.Context, file, passphrase string) error {
 		return a.noHome()
 	}
 	defer func() { _ = home.Close() }()
-	to, err := newBackupFile(home, file)
+	path, err := placeForBackup(home, file)
+	if err != nil {
+		return err
+	}
+	pass, err := a.passphrase(ctx, passphrase, true)
+	if ctx.Err() != nil {
+		return a.noBackup()
+	}
+	if err != nil {
+		return err
+	}
+	to, err := newBackupFile(path)
 	if err != nil {
 		return err
 	}
 	defer to.drop()
-	pass, err := a.passphrase(ctx, passphrase, true)
-	if err != nil {
-		return err
-	}
 	done := a.progress("making the backup")
 	defer done()
 	made, err := backup.Make(ctx, to.File, home, pass, &backup.Options{Program: buildVersion(), Vault: a.vaultOptions()})
@@ -85,8 +92,8 @@ func (a *app) backup(ctx context.Context, file, passphrase string) error {
 		err = to.keep()
 	}
 	done()
-	if ctx.Err() != nil {
-		return exit(interrupted)
+	if err != nil && ctx.Err() != nil {
+		return a.noBackup()
 	}
 	if err != nil {
 		return err
@@ -98,26 +105,39 @@ func (a *app) backup(ctx context.Context, file, passphrase string) error {
 	})
 }
 
+func (a *app) noBackup() error {
+	return a.stopped("no backup was made", "Run it again; nothing is left of this one.")
+}
+
 // backupFile is written under another name until it is whole.
 type backupFile struct {
 	*os.File
 	path string
 }
 
-func newBackupFile(home *store.Home, file string) (*backupFile, error) {
-	path, err := filepath.Abs(file)
+// placeForBackup is where a backup is to be, which has to be elsewhere and new.
+func placeForBackup(home *store.Home, file string) (path string, err error) {
+	path, err = filepath.Abs(file)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	folder := filepath.Dir(path)
 	if real, err := filepath.EvalSymlinks(folder); err == nil {
 		if within, err := filepath.EvalSymlinks(home.Path()); err == nil && (real == within || strings.HasPrefix(real, within+string(filepath.Separator))) {
-			return nil, fault.New(fault.InvalidRequest, "", "%s is in tapin's home, which it is to be a backup of", path).WithHint("Name a file elsewhere.")
+			return "", fault.New(fault.InvalidRequest, "", "%s is in tapin's home, which it is to be a backup of", path).WithHint("Name a file elsewhere.")
 		}
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return nil, fault.New(fault.InvalidRequest, "", "%s is there already", path).WithHint("Name another file; an older backup is never written over.")
+		return "", fault.New(fault.InvalidRequest, "", "%s is there already", path).WithHint("Name another file; an older backup is never written over.")
 	}
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return "", fault.New(fault.NotFound, "", "there is no folder %s", folder)
+	}
+	return path, nil
+}
+
+func newBackupFile(path string) (*backupFile, error) {
+	folder := filepath.Dir(path)
 	temp, err := os.CreateTemp(folder, "."+filepath.Base(path)+".*.part") // of mode 0600
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "", "there is no folder %s", folder)
@@ -157,7 +177,7 @@ func (b *backupFile) drop() {
 // passphrase asks for one, twice where it is a new one that somebody types.
 func (a *app) passphrase(ctx context.Context, file string, isNew bool) (secret.Text, error) {
 	if file != "" {
-		return a.passphraseIn(file)
+		return waited(ctx, func() (secret.Text, error) { return a.passphraseIn(file) })
 	}
 	ask := a.secrets()
 	pass, err := ask.ask(ctx, "Passphrase")
@@ -250,7 +270,13 @@ func (a *app) restore(ctx context.Context, file, passphrase string, replace bool
 	if err != nil {
 		return err
 	}
-	from, err := os.Open(file) //nolint:gosec // the owner says which
+	nothing := func() error {
+		return a.stopped("nothing was restored, and nothing was changed", "Run it again when it suits.")
+	}
+	from, err := waited(ctx, func() (*os.File, error) { return os.Open(file) }) //nolint:gosec // the owner says which
+	if ctx.Err() != nil {
+		return nothing()
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return fault.New(fault.NotFound, "", "there is no file %s", clean(file))
 	}
@@ -258,20 +284,39 @@ func (a *app) restore(ctx context.Context, file, passphrase string, replace bool
 		return err
 	}
 	defer func() { _ = from.Close() }()
-	release, err := a.placeAlone(ctx, path)
+	there, release, err := a.placeAlone(path)
 	if err != nil {
 		return err
 	}
 	defer release()
 	pass, err := a.passphrase(ctx, passphrase, false)
+	if ctx.Err() != nil {
+		return nothing()
+	}
 	if err != nil {
 		return err
 	}
+	var source io.Reader = from
+	if info, err := from.Stat(); err == nil && !info.Mode().IsRegular() {
+		source = patient{ctx, from}
+	}
+	begun := false
 	done := a.progress("restoring the backup")
 	defer done()
 	var void sidecar.Void
-	got, err := backup.Restore(ctx, path, bufio.NewReader(from), pass, backup.RestoreOptions{
+	got, err := backup.Restore(ctx, path, bufio.NewReader(source), pass, backup.RestoreOptions{
 		Vault: a.vaultOptions(), Replace: replace, Store: &store.Options{Logger: a.logger(), Step: a.env.OnDisk},
+		Begin: func() error {
+			begun = true
+			if there == nil {
+				return nil
+			}
+			// As far as it can be done: a home that is past repair keeps nobody from restoring.
+			if _, err := endBrowsersAlone(context.WithoutCancel(ctx), there); err != nil {
+				a.logger().Warn("browsers of the home that is there could not all be ended", "error", err)
+			}
+			return nil
+		},
 		Renew: func(home *store.Home, known uint64) error {
 			var last uint64
 			var err error
@@ -287,10 +332,10 @@ func (a *app) restore(ctx context.Context, file, passphrase string, replace bool
 		},
 	})
 	done()
+	if err != nil && ctx.Err() != nil && !begun {
+		return nothing()
+	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return exit(interrupted)
-		}
 		return err
 	}
 	return a.answer(restoreAnswer{path, got.Head.At, got.Key, got.Aside, void}, func() {
@@ -327,22 +372,18 @@ func keyPlace(s vault.Source) string {
 
 // placeAlone keeps tapin from running under a home that may be there, in
 // whatever state, until release is called.
-func (a *app) placeAlone(ctx context.Context, path string) (release func(), err error) {
+func (a *app) placeAlone(path string) (home *store.Home, release func(), err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) { //nolint:gosec // the owner chooses where the home is
-		return func() {}, nil
+		return nil, func() {}, nil
 	}
-	home, err := store.Glance(path)
+	home, err = store.Glance(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	unlock, err := a.keepAlone(home)
 	if err != nil {
 		_ = home.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	// As far as it can be done: a home that is past repair keeps nobody from restoring.
-	if _, err := endBrowsersAlone(ctx, home); err != nil {
-		a.logger().Warn("browsers of the home that is there could not all be ended", "error", err)
-	}
-	return func() { unlock(); _ = home.Close() }, nil
+	return home, func() { unlock(); _ = home.Close() }, nil
 }

@@ -72,7 +72,7 @@ func examineDisk(path string) finding {
 
 func (a *app) examineVault(ctx context.Context, home *store.Home) finding {
 	const name = "key"
-	known, err := home.Exists("vault.source")
+	known, err := vault.IsMade(home)
 	if err != nil {
 		return findingOf(name, bad, err)
 	}

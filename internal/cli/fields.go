@@ -39,7 +39,10 @@ func (s *secrets) ask(ctx context.Context, what string) (secret.Text, error) {
 		defer s.app.errorf("\n")
 		return readHidden(ctx, file)
 	}
-	line, err := s.lines.ReadString('\n')
+	line, err := waited(ctx, func() (string, error) { return s.lines.ReadString('\n') })
+	if errors.Is(err, exit(interrupted)) {
+		return secret.Text{}, err
+	}
 	if err != nil && (!errors.Is(err, io.EOF) || line == "") {
 		return secret.Text{}, fault.New(fault.InvalidRequest, "", "standard input has no line for %s", clean(what)).
 			WithHint("Each value of - takes one line, in the order of the command line.")
@@ -52,7 +55,10 @@ func (s *secrets) rest(ctx context.Context, what string) (secret.Text, error) {
 	if _, ok := s.terminal(); ok {
 		return s.ask(ctx, what)
 	}
-	raw, err := io.ReadAll(s.lines)
+	raw, err := waited(ctx, func() ([]byte, error) { return io.ReadAll(s.lines) })
+	if errors.Is(err, exit(interrupted)) {
+		return secret.Text{}, err
+	}
 	if err != nil {
 		return secret.Text{}, fault.New(fault.InvalidRequest, "", "standard input could not be read")
 	}

@@ -47,7 +47,7 @@ func (a *app) forget(ctx context.Context, name string, force, yes bool) error {
 	if err != nil {
 		return err
 	}
-	home, release, err := a.homeAlone(ctx)
+	home, release, err := a.homeAlone()
 	if err != nil {
 		return err
 	}
@@ -57,11 +57,14 @@ func (a *app) forget(ctx context.Context, name string, force, yes bool) error {
 			return fault.New(fault.InvalidRequest, "", "nobody is there to be asked").WithHint("With --yes it forgets without asking.")
 		}
 		if !a.agreed(ctx, fmt.Sprintf("Forget everything about %s? It cannot be undone.", site.Display(at))) {
+			if ctx.Err() != nil {
+				return a.stopped("nothing was forgotten", "Run it again when it suits.")
+			}
 			return exit(1)
 		}
 	}
 	done := a.progress("forgetting " + site.Display(at))
-	got, err := sidecar.ForgetSite(ctx, home, cfg, a.vaultOptions(), at, force)
+	got, err := sidecar.ForgetSite(ctx, home, cfg, a.vaultOptions(), at, force, a.endLeftBehind(ctx, home))
 	done()
 	if err != nil {
 		return err

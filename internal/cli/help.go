@@ -163,7 +163,7 @@ var exitCodes = []struct {
 	{fault.ExitRefused, "It is not allowed, or not now: a person drives, a payment needs a yes, a hand-off was stopped."},
 	{fault.ExitBrowser, "The page or the browser did not do it: no such element, a page that does not load."},
 	{fault.ExitRetry, "It may work later: tapin is not running, or busy; a provider is in trouble."},
-	{interrupted, "Ctrl-C ended it, and what was begun was put back."},
+	{interrupted, "Ctrl-C ended it; what was begun was put back, or goes on when it is run again."},
 }
 
 // tellExitCodes says which code comes of which failure.

@@ -24,11 +24,20 @@ type Forgotten struct {
 
 // ForgetSite takes everything of a site out of a home that nobody serves. What
 // is cut off is finished by the next call, or the next start of tapin. A hand-off
-// or a session of the site that is not over refuses it, unless it is forced.
-func ForgetSite(ctx context.Context, home *store.Home, cfg *config.Config, opts *vault.Options, at site.Site, force bool) (Forgotten, error) {
+// or a session of the site that is not over refuses it, unless it is forced. Begin
+// is called right before anything is changed, maybe twice; nil is nothing.
+func ForgetSite(ctx context.Context, home *store.Home, cfg *config.Config, opts *vault.Options, at site.Site, force bool, begin func() error) (Forgotten, error) {
+	if begin == nil {
+		begin = func() error { return nil }
+	}
 	before, begun, err := forget.Noted(home)
 	if err != nil {
 		return Forgotten{}, err
+	}
+	if begun {
+		if err := begin(); err != nil {
+			return Forgotten{}, err
+		}
 	}
 	if begun && before.Site != at {
 		if _, err := fulfil(ctx, home, cfg, opts, before); err != nil {
@@ -44,6 +53,9 @@ func ForgetSite(ctx context.Context, home *store.Home, cfg *config.Config, opts 
 		if len(wish.Open) > 0 && !force {
 			return Forgotten{}, fault.New(fault.SessionActive, "forget "+string(at), "something of it is not over: %s", strings.Join(wish.Open, ", ")).
 				WithHint("Finish or cancel it first, or use --force, which ends it.").With("open", wish.Open)
+		}
+		if err := begin(); err != nil {
+			return Forgotten{}, err
 		}
 		if err := forget.Note(home, wish); err != nil {
 			return Forgotten{}, err

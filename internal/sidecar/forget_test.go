@@ -217,7 +217,7 @@ func TestNothingOfAForgottenSiteIsAnywhereAndAllOfTheOthersIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := ForgetSite(t.Context(), h, config.Default(), forgetOptions(), site.Site(forgottenSite), false)
+	done, err := ForgetSite(t.Context(), h, config.Default(), forgetOptions(), site.Site(forgottenSite), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestChaosOfForgetting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = ForgetSite(t.Context(), h, config.Default(), forgetOptions(), site.Site(forgottenSite), false)
+		_, err = ForgetSite(t.Context(), h, config.Default(), forgetOptions(), site.Site(forgottenSite), false, nil)
 		_ = h.Close()
 		if !dead && err != nil {
 			t.Fatalf("after %d changes: %v", at, err)
@@ -328,11 +328,11 @@ func TestWhatIsNotOverIsNotForgottenUnasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(leftOf(t, path, forgottenSite, forgottenWord))
-	_, err = ForgetSite(t.Context(), h, config.Default(), forgetOptions(), site.Site(forgottenSite), false)
+	_, err = ForgetSite(t.Context(), h, config.Default(), forgetOptions(), site.Site(forgottenSite), false, nil)
 	if !errors.Is(err, fault.SessionActive) || len(leftOf(t, path, forgottenSite, forgottenWord)) != before {
 		t.Fatalf("got %v", err)
 	}
-	if _, err = ForgetSite(t.Context(), h, config.Default(), forgetOptions(), site.Site(forgottenSite), true); err != nil {
+	if _, err = ForgetSite(t.Context(), h, config.Default(), forgetOptions(), site.Site(forgottenSite), true, nil); err != nil {
 		t.Fatal(err)
 	}
 	if left := leftOf(t, path, forgottenSite, forgottenWord, "0canary0"); len(left) > 0 {

@@ -12,6 +12,7 @@ import (
 	"filippo.io/age"
 	"github.com/zalando/go-keyring"
 
+	"tapin/internal/fault"
 	"tapin/internal/secret"
 	"tapin/internal/store"
 )
@@ -32,6 +33,9 @@ const (
 	keyFile     = "vault.key"
 	sourceFile  = "vault.source"
 )
+
+// giveUp is for who has no copy of the key.
+const giveUp = "To give up what was sealed, remove " + sourceFile + " from tapin's home, and with it what was sealed, which the next start names."
 
 // sourceRecord remembers where the key is, and which one it is by its public
 // half, so that neither can change unnoticed.
@@ -67,23 +71,14 @@ func (v *Vault) findKey(ctx context.Context, log *slog.Logger) error {
 	case !missing(err):
 		return fmt.Errorf("open vault: %w", err)
 	}
-	// A key file without a record is older than the record: it is the key.
-	hasFile, err := v.home.Exists(keyFile)
-	if err != nil {
-		return fmt.Errorf("open vault: %w", err)
-	}
-	v.at = sourceRecord{}
-	if hasFile {
-		v.at.Source = FromFile
-		v.identity, err = keyFromFile(v.home, keyFile)
-	} else {
-		err = v.chooseKey(ctx, log)
-	}
-	if err != nil {
+	if err := v.findLost(ctx, log); err != nil {
 		return err
 	}
-	v.at.Recipient = v.Recipient()
-	return v.home.WriteJSON(sourceFile, v.at)
+	v.home.Readable(sourceFile)
+	if err := v.home.WriteJSON(sourceFile, v.at); err != nil {
+		return err
+	}
+	return v.findNext(ctx)
 }
 
 // keyAt gets the key from where a record says that it is, and from nowhere else.
@@ -92,15 +87,17 @@ func (v *Vault) keyAt(ctx context.Context, known sourceRecord) (id *age.X25519Id
 	case FromKeychain:
 		id, err = v.keyFromKeychain(ctx, known.entry())
 		if errors.Is(err, keyring.ErrNotFound) {
-			return nil, refused("Restore the entry from a backup of the keychain. To give up what was sealed, remove "+sourceFile+" from tapin's home.",
+			return nil, refused("Restore the entry from a backup of the keychain. "+giveUp,
 				"the keychain no longer has the entry %s", known.entry())
 		}
 	case FromEnvironment:
 		if v.getenv(keyVariable) == "" {
-			return nil, refused("Set it to the key used before. To give up what was sealed, remove "+sourceFile+" from tapin's home.",
+			return nil, refused("Set it to the key used before. "+giveUp,
 				"the key came from %s, which is not set", keyVariable)
 		}
-		id, err = v.keyFromEnvironment()
+		if id, err = v.keyFromEnvironment(); err == nil {
+			id, err = v.ofTwo(id, known.Recipient)
+		}
 	case FromFile:
 		id, err = keyFromFile(v.home, known.entry())
 	case "":
@@ -115,36 +112,66 @@ func (v *Vault) keyAt(ctx context.Context, known sourceRecord) (id *age.X25519Id
 		return nil, v.home.Unreadable(known.entry(), errors.New("it has another key than the one used before"))
 	}
 	if id.Recipient().String() != known.Recipient {
-		return nil, refused("Put the key back that was used last. To give up what was sealed, remove "+sourceFile+" from tapin's home.",
+		return nil, refused("Put the key back that was used last. "+giveUp,
 			"the %s has another key than the one used before", known.Source)
 	}
 	return id, nil
 }
 
-// chooseKey decides, the first time, where the key is kept.
-func (v *Vault) chooseKey(ctx context.Context, log *slog.Logger) (err error) {
-	v.at.Source = FromKeychain
-	v.identity, err = v.keyFromKeychain(ctx, keyService)
-	if errors.Is(err, keyring.ErrNotFound) {
-		v.identity, err = newKey()
-		if err == nil {
-			err = v.keyIntoKeychain(ctx, keyService, v.identity)
-		}
-	}
-	if err == nil || ctx.Err() != nil || !errors.Is(err, errUnavailable) {
+// chooseKey decides, the first time, where the key is kept. What is sealed here
+// already has a key: no other one is taken, and none is made.
+func (v *Vault) chooseKey(ctx context.Context, log *slog.Logger) error {
+	if taken, err := v.fromKeychain(ctx); err != nil || taken {
 		return err
 	}
 	if v.getenv(keyVariable) != "" {
-		v.at.Source = FromEnvironment
-		v.identity, err = v.keyFromEnvironment()
+		id, err := v.keyFromEnvironment()
+		if err == nil {
+			err = v.opensWhatIsHere(id)
+		}
+		if err != nil {
+			return err
+		}
+		v.identity, v.at.Source = id, FromEnvironment
+		return nil
+	}
+	id, err := newKey()
+	if err == nil {
+		err = v.opensWhatIsHere(id)
+	}
+	if err != nil {
 		return err
 	}
 	log.Warn("no keychain: the sealing key is kept in a file that only this user can read", "file", filepath.Join(v.home.Path(), keyFile))
-	v.at.Source = FromFile
-	if v.identity, err = newKey(); err != nil {
-		return err
+	v.identity, v.at.Source = id, FromFile
+	return v.home.Create(keyFile, keyText(id))
+}
+
+// fromKeychain takes the keychain's key, or puts one there. It is not taken where
+// there is no keychain, or where the environment has the one that opens what is here.
+func (v *Vault) fromKeychain(ctx context.Context) (taken bool, err error) {
+	id, err := v.keyFromKeychain(ctx, keyService)
+	isNew := errors.Is(err, keyring.ErrNotFound)
+	if isNew {
+		id, err = newKey()
 	}
-	return v.home.Create(keyFile, keyText(v.identity))
+	if err == nil {
+		err = v.opensWhatIsHere(id)
+		if errors.Is(err, fault.Unreadable) && v.getenv(keyVariable) != "" {
+			return false, nil
+		}
+	}
+	if err == nil && isNew {
+		err = v.keyIntoKeychain(ctx, keyService, id)
+	}
+	switch {
+	case err == nil:
+		v.identity, v.at.Source = id, FromKeychain
+		return true, nil
+	case ctx.Err() == nil && errors.Is(err, errUnavailable):
+		return false, nil
+	}
+	return false, err
 }
 
 func newKey() (*age.X25519Identity, error) {
@@ -162,10 +189,8 @@ func keyText(id *age.X25519Identity) []byte { return []byte(id.String() + "\n") 
 // ask a keychain for it: what is sealed there is worth no more than its home.
 // A home whose key is somewhere already is left as it is.
 func KeepKeyInFile(home *store.Home) error {
-	for _, file := range []string{sourceFile, keyFile} {
-		if there, err := home.Exists(file); err != nil || there {
-			return err
-		}
+	if made, err := IsMade(home); err != nil || made {
+		return err
 	}
 	identity, err := newKey()
 	if err != nil {
@@ -224,9 +249,9 @@ func keyFromFile(home *store.Home, name string) (*age.X25519Identity, error) {
 	}
 	id, err := parseKey(secret.New(string(data)), "the key file "+file)
 	if err != nil {
-		return nil, home.Unreadable(keyFile, errors.New("it holds no key"))
+		return nil, home.Unreadable(name, errors.New("it holds no key"))
 	}
-	home.Readable(keyFile)
+	home.Readable(name)
 	return id, nil
 }
 

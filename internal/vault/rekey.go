@@ -14,6 +14,7 @@ import (
 	"github.com/zalando/go-keyring"
 
 	"tapin/internal/fault"
+	"tapin/internal/layout"
 	"tapin/internal/secret"
 	"tapin/internal/store"
 )
@@ -40,6 +41,7 @@ type nextRecord struct {
 	Old    sourceRecord `json:"old"`              // where the old one was
 	Keep   bool         `json:"keep,omitempty"`   // the old one stays where it is
 	Sealed []byte       `json:"sealed,omitempty"` // the new one, sealed with the old: the environment keeps one alone
+	Before []byte       `json:"before,omitempty"` // and the old one, sealed with the new
 }
 
 // identities are the keys that files may be sealed with.
@@ -93,10 +95,7 @@ func (v *Vault) nextKey(ctx context.Context, n nextRecord) (id *age.X25519Identi
 		}
 		id, err = keyFromFile(v.home, n.Key.entry())
 	default:
-		var plain []byte
-		if plain, err = decrypt(nextFile, "", n.Sealed, []age.Identity{v.identity}, "it was sealed with another key", "Set "+keyVariable+" to the key used before."); err == nil {
-			id, err = parseKey(secret.New(string(plain)), nextFile)
-		}
+		id, err = unwrapKey(n.Sealed, v.identity)
 	}
 	if err == nil && id.Recipient().String() != n.Key.Recipient {
 		return nil, refused("Put the earlier key back.", "%s names another key than the one found", nextFile)
@@ -110,6 +109,8 @@ type RekeyOptions struct {
 	Key secret.Text
 	// KeepOld leaves the old key in the keychain, for other homes that use it.
 	KeepOld bool
+	// Begin is called right before anything is changed, once nothing speaks against it.
+	Begin func() error
 }
 
 // Rekeyed is what came of a change of the key.
@@ -118,6 +119,7 @@ type Rekeyed struct {
 	Files   int      // sealed anew
 	Strange []string // sealed files that the old key did not open either; they are as they were
 	Resumed bool     // it finished a change that was begun before
+	Back    bool     // it took that one back: the old key is the key again
 	KeptOld string   // the keychain's entry that still has the old key
 }
 
@@ -128,9 +130,10 @@ func Rekey(ctx context.Context, home *store.Home, opts *Options, how *RekeyOptio
 	return rekey(ctx, home, opts, how, true)
 }
 
-// Finish brings a change of the key to its end that a kill has cut off, if there is one.
+// Finish brings a change of the key to its end that a kill has cut off, if there
+// is one. One of the environment's key waits until the environment has the new one.
 func Finish(ctx context.Context, home *store.Home, opts *Options) error {
-	begun, err := home.Exists(nextFile)
+	begun, err := Changing(home)
 	if err != nil || !begun {
 		return err
 	}
@@ -138,9 +141,16 @@ func Finish(ctx context.Context, home *store.Home, opts *Options) error {
 	return err
 }
 
+// Changing reports whether a change of the key has begun and is not over.
+func Changing(home *store.Home) (bool, error) { return home.Exists(nextFile) }
+
 func rekey(ctx context.Context, home *store.Home, opts *Options, how *RekeyOptions, begin bool) (Rekeyed, error) {
-	if how == nil {
-		how = &RekeyOptions{}
+	var o RekeyOptions
+	if how != nil {
+		o = *how
+	}
+	if o.Begin == nil {
+		o.Begin = func() error { return nil }
 	}
 	if known, err := IsMade(home); err != nil || !known {
 		return Rekeyed{}, errors.Join(err, fault.New(fault.NotFound, "change the key", "this home has none yet").
@@ -157,33 +167,28 @@ func rekey(ctx context.Context, home *store.Home, opts *Options, how *RekeyOptio
 	defer unlock()
 	var n nextRecord
 	err = home.ReadRecord(nextFile, &n, n.check)
-	resumed := err == nil
 	switch {
-	case missing(err):
-		if !begin {
-			return Rekeyed{}, nil
-		}
-		n, err = v.beginNext(ctx, how)
+	case missing(err) && !begin:
+		return Rekeyed{}, nil
 	case err == nil && v.next == nil && n.Key.Recipient != v.Recipient():
 		// It was cut off before the new key was anywhere.
-		if err = home.Remove(nextFile); err == nil && begin {
-			resumed = false
-			n, err = v.beginNext(ctx, how)
-		} else if err == nil {
-			return Rekeyed{}, nil
+		if !begin {
+			return Rekeyed{}, home.Remove(nextFile)
 		}
-	}
-	if err != nil {
+	case err == nil:
+		return v.resume(ctx, n, o, begin, opts.settled().Logger)
+	case !missing(err):
 		return Rekeyed{}, err
 	}
-	done, err := v.goOn(ctx, n)
-	done.Resumed = resumed
-	return done, err
+	if n, err = v.beginNext(ctx, o); err != nil {
+		return Rekeyed{}, err
+	}
+	return v.goOn(ctx, n)
 }
 
 // beginNext puts a new key beside the old one. That it will be there is on the
 // disk before: no key is ever somewhere that nobody knows of.
-func (v *Vault) beginNext(ctx context.Context, how *RekeyOptions) (n nextRecord, err error) {
+func (v *Vault) beginNext(ctx context.Context, how RekeyOptions) (n nextRecord, err error) {
 	const op = "change the key"
 	n = nextRecord{Old: v.at, Keep: how.KeepOld, Key: sourceRecord{Source: v.at.Source}}
 	var id *age.X25519Identity
@@ -203,7 +208,7 @@ func (v *Vault) beginNext(ctx context.Context, how *RekeyOptions) (n nextRecord,
 	}
 	n.Key.Recipient = id.Recipient().String()
 	if n.Key.Recipient == v.Recipient() {
-		return n, fault.New(fault.InvalidRequest, op, "that is the key it has already")
+		return n, fault.New(fault.InvalidRequest, op, "that is the key it has already").WithHint("Give another one; age-keygen makes one.")
 	}
 	// The public half makes a name that no other key has.
 	switch word := n.Key.Recipient[len(n.Key.Recipient)-12:]; n.Key.Source {
@@ -212,11 +217,15 @@ func (v *Vault) beginNext(ctx context.Context, how *RekeyOptions) (n nextRecord,
 	case FromFile:
 		n.Key.Entry = "vault-" + word + ".key"
 	default:
-		var sealed bytes.Buffer
-		if err := encrypt(&sealed, nextFile, "", []byte(id.String()), v.identity.Recipient()); err != nil {
+		if n.Sealed, err = wrapKey(id, v.identity); err == nil {
+			n.Before, err = wrapKey(v.identity, id)
+		}
+		if err != nil {
 			return n, err
 		}
-		n.Sealed = sealed.Bytes()
+	}
+	if err := how.Begin(); err != nil {
+		return n, err
 	}
 	if err := v.home.WriteJSON(nextFile, n); err != nil {
 		return n, err
@@ -324,9 +333,10 @@ func (v *Vault) sealAnew(ctx context.Context) (files int, strange []string, err 
 	return files, strange, nil
 }
 
-// neverSealed are folders of what runs: nothing in them is to be opened later.
+// neverSealed are folders of what runs, where nothing is to be opened later, and
+// that of the demo, a home with a key of its own.
 func neverSealed(folder string) bool {
-	return slices.Contains([]string{"run", "tmp", "locks", "logs", "downloads"}, folder)
+	return slices.Contains([]string{"run", "tmp", "locks", "logs", "downloads", layout.Demo}, folder)
 }
 
 // open tries one key on a file. It is damaged where it opens and cannot be read.
@@ -337,16 +347,6 @@ func open(sealed []byte, id age.Identity) (plain []byte, opened bool, damaged er
 	}
 	plain, err = io.ReadAll(io.LimitReader(r, maxPlaintext+64<<10))
 	return plain, true, err
-}
-
-// IsMade reports whether a home has a key.
-func IsMade(home *store.Home) (bool, error) {
-	for _, name := range []string{sourceFile, keyFile} {
-		if there, err := home.Exists(name); err != nil || there {
-			return there, err
-		}
-	}
-	return false, nil
 }
 
 // Unchanged returns nil if this key alone opens what is sealed in its home now.
@@ -361,12 +361,12 @@ func (v *Vault) Unchanged() error {
 	}
 	if changing || now.Recipient != v.Recipient() {
 		return fault.New(fault.Busy, "use the key", "it is being changed").
-			WithHint("Try again when tapin vault rekey has ended; if it was cut off, run it again.")
+			WithHint("Try again when tapin vault rekey has ended. If it was cut off, run it again; where the key comes from %s, with the same new key.", keyVariable)
 	}
 	return nil
 }
 
-// Key is the key itself// Key is the key itself, for a backup, and the place it is in.
+// Key is the key itself, for a backup, and the place it is in.
 func (v *Vault) Key() (secret.Text, Source) { return secret.New(v.identity.String()), v.at.Source }
 
 // Uproot takes back what Plant put into the keychain.
