@@ -58,6 +58,8 @@ type backupAnswer struct {
 	At    time.Time `json:"at"`
 	Files int       `json:"files"`
 	Bytes int64     `json:"bytes"`
+
+	Unreadable []sidecar.Unread `json:"unreadable,omitempty"` // in it as they are
 }
 
 func (a *app) backup(ctx context.Context, file, passphrase string) error {
@@ -84,6 +86,10 @@ func (a *app) backup(ctx context.Context, file, passphrase string) error {
 	if err == nil {
 		err = to.keep()
 	}
+	var unread []sidecar.Unread
+	if err == nil {
+		unread, err = sidecar.UnreadIn(home)
+	}
 	done()
 	if ctx.Err() != nil {
 		return exit(interrupted)
@@ -91,9 +97,12 @@ func (a *app) backup(ctx context.Context, file, passphrase string) error {
 	if err != nil {
 		return err
 	}
-	return a.answer(backupAnswer{to.path, made.At, made.Files, made.Bytes}, func() {
+	return a.answer(backupAnswer{to.path, made.At, made.Files, made.Bytes, unread}, func() {
 		a.rows(row{"file", a.tilde(clean(to.path))}, row{"holds", count(made.Files, "file") + ", " + size(int(made.Bytes))},
 			row{"as of", made.At.Local().Format("2006-01-02 15:04:05")})
+		for _, u := range unread {
+			a.printf("%s cannot be read (%s), neither out of the backup: see %s.\n", clean(u.File), clean(u.Why), a.command("doctor"))
+		}
 		a.printf("Without its passphrase nobody can open it, neither can you.\n")
 	})
 }
@@ -221,8 +230,10 @@ another name, never deleted. tapin must not run meanwhile.
 
 What was begun or allowed when the backup was made does not come back to life:
 sessions are over and hand-offs have ended, approvals are void, policies wait for
-your word again, links are dead, devices sign in again, and what waited to be said
-in the chat or to an agent is not said twice. Do not run two homes of one backup.
+your word again, what you cleared of the payment guard is guarded again, invitations
+and links are dead, devices sign in again, and what waited to be said in the chat or
+to an agent is not said twice. A file of the backup that cannot be read grants
+nothing: it is put aside, and named. Do not run two homes of one backup.
 
 ` + passphraseHelp,
 		Example: `  tapin restore tapin-20261119-170000.backup
@@ -304,10 +315,19 @@ func (a *app) restore(ctx context.Context, file, passphrase string, replace bool
 		}{
 			{void.Handoffs, "hand-off", "ended"}, {void.Approvals, "approval", "void"},
 			{void.Policies, "policy", "to be confirmed again"}, {void.Messages, "message", "not given to the agent again"},
+			{void.Cleared, "exemption from the payment guard", "void; what you cleared is guarded again"},
+			{void.Invited, "invitation into the chat", "void"},
 		} {
 			if what.n > 0 {
 				a.printf("%d %s: %s.\n", what.n, what.what, what.then)
 			}
+		}
+		for _, u := range void.Unreadable {
+			if u.Aside != "" {
+				a.printf("%s cannot be read (%s) and grants nothing: put aside as %s.\n", clean(u.File), clean(u.Why), clean(filepath.Base(u.Aside)))
+				continue
+			}
+			a.printf("%s cannot be read (%s); see %s.\n", clean(u.File), clean(u.Why), a.command("doctor"))
 		}
 		a.printf("Tokens and owners are those of then: see %s and %s.\n", a.command("token", "list"), a.command("owners"))
 	})
