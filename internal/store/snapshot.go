@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"tapin/internal/fault"
+	"tapin/internal/layout"
 )
 
 // Walk calls fn with every ordinary file of the home whose folder is not left
-// out, in the order of their names. A file that goes away meanwhile is passed over.
+// out, in the order of their names. Other homes in it are none of it. A file that goes away meanwhile is passed over.
 func (h *Home) Walk(leaveOut func(folder string) bool, fn func(name string, info fs.FileInfo) error) error {
 	err := fs.WalkDir(h.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -25,7 +26,7 @@ func (h *Home) Walk(leaveOut func(folder string) bool, fn func(name string, info
 		case err != nil:
 			return err
 		case d.IsDir():
-			if name != "." && leaveOut(name) {
+			if name == layout.Restoring || name == layout.Before || name != "." && leaveOut(name) {
 				return fs.SkipDir
 			}
 			return nil
