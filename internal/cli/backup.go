@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tapin/internal/backup"
+	"tapin/internal/config"
 	"tapin/internal/daemon"
 	"tapin/internal/fault"
 	"tapin/internal/secret"
@@ -35,7 +37,10 @@ as they are at one instant, into one file sealed with a passphrase. The key that
 seals saved logins is in it too, wherever it is kept. tapin may run meanwhile.
 
 Not in it are what the system's keychain has besides, running sessions and what
-they downloaded, sign-ins of devices, links, logs, and what is made again.
+they downloaded, sign-ins of devices, links, logs, and what is made again. What is
+no ordinary file, and a manifest of saved logins outside of the home, are not in it
+either, and are named; so are files that cannot be read. Where config.yaml or the
+manifest is a link, the file that it leads to is in it.
 
 ` + passphraseHelp,
 		Example: `  tapin backup
@@ -59,7 +64,25 @@ type backupAnswer struct {
 	Files int       `json:"files"`
 	Bytes int64     `json:"bytes"`
 
+	Left       []store.LeftOut  `json:"not_in_it,omitempty"`
 	Unreadable []sidecar.Unread `json:"unreadable,omitempty"` // in it as they are
+}
+
+// manifestOf is the manifest of a home: relative to it where it lies in it, or
+// else why it is not in a backup of it.
+func (a *app) manifestOf(home *store.Home) (name string, out []store.LeftOut) {
+	cfg, _, err := a.settings()
+	if err != nil {
+		return "", []store.LeftOut{{Name: "the manifest of saved logins", Why: "if the settings name one outside of the home; they cannot be used"}}
+	}
+	path := config.Under(home.Path(), cfg.Integrations.Browserbase.ContextStore)
+	if name, err := filepath.Rel(home.Path(), path); err == nil && filepath.IsLocal(name) {
+		return filepath.ToSlash(name), nil
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return "", []store.LeftOut{{Name: path, Why: "it is the manifest of saved logins, and lies outside of the home"}}
 }
 
 func (a *app) backup(ctx context.Context, file, passphrase string) error {
@@ -82,7 +105,10 @@ func (a *app) backup(ctx context.Context, file, passphrase string) error {
 	}
 	done := a.progress("making the backup")
 	defer done()
-	made, err := backup.Make(ctx, to.File, home, pass, &backup.Options{Program: buildVersion(), Vault: a.vaultOptions()})
+	manifest, out := a.manifestOf(home)
+	made, err := backup.Make(ctx, to, home, pass, &backup.Options{
+		Program: buildVersion(), Vault: a.vaultOptions(), Links: []string{configFile, manifest},
+	})
 	if err == nil {
 		err = to.keep()
 	}
@@ -94,12 +120,19 @@ func (a *app) backup(ctx context.Context, file, passphrase string) error {
 	if ctx.Err() != nil {
 		return exit(interrupted)
 	}
+	if to.full != nil { // whatever became of it on its way here
+		return to.full
+	}
 	if err != nil {
 		return err
 	}
-	return a.answer(backupAnswer{to.path, made.At, made.Files, made.Bytes, unread}, func() {
+	made.Left = append(made.Left, out...)
+	return a.answer(backupAnswer{to.path, made.At, made.Files, made.Bytes, made.Left, unread}, func() {
 		a.rows(row{"file", a.tilde(clean(to.path))}, row{"holds", count(made.Files, "file") + ", " + size(int(made.Bytes))},
 			row{"as of", made.At.Local().Format("2006-01-02 15:04:05")})
+		for _, l := range made.Left {
+			a.printf("Not in the backup: %s (%s).\n", a.tilde(clean(l.Name)), clean(l.Why))
+		}
 		for _, u := range unread {
 			a.printf("%s cannot be read (%s), neither out of the backup: see %s.\n", clean(u.File), clean(u.Why), a.command("doctor"))
 		}
@@ -109,8 +142,24 @@ func (a *app) backup(ctx context.Context, file, passphrase string) error {
 
 // backupFile is written under another name until it is whole.
 type backupFile struct {
-	*os.File
+	file *os.File // not embedded: it has more ways to be written to
 	path string
+	full error // that its disk is
+}
+
+// Write knows a full disk for the one that the backup is written to.
+func (b *backupFile) Write(p []byte) (int, error) {
+	n, err := b.file.Write(p)
+	return n, b.noRoom(err)
+}
+
+func (b *backupFile) noRoom(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		b.full = fault.New(fault.StorageFull, "write the backup", "%w", err).
+			WithHint("Free some space where %s is to lie, or name another place.", b.path)
+		return b.full
+	}
+	return err
 }
 
 func newBackupFile(home *store.Home, file string) (*backupFile, error) {
@@ -131,24 +180,25 @@ func newBackupFile(home *store.Home, file string) (*backupFile, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "", "there is no folder %s", folder)
 	}
-	if err != nil {
+	made := &backupFile{file: temp, path: path}
+	if err := made.noRoom(err); err != nil {
 		return nil, err
 	}
-	return &backupFile{temp, path}, nil
+	return made, nil
 }
 
 // keep gives the file its name, once it is on the disk. One that came there
 // meanwhile stays.
 func (b *backupFile) keep() error {
-	if err := errors.Join(b.Sync(), b.Close()); err != nil {
-		return err
+	if err := errors.Join(b.file.Sync(), b.file.Close()); err != nil {
+		return b.noRoom(err)
 	}
-	err := os.Link(b.Name(), b.path)
+	err := os.Link(b.file.Name(), b.path)
 	if err != nil && !errors.Is(err, fs.ErrExist) { // sticks know no links
-		err = os.Rename(b.Name(), b.path)
+		err = os.Rename(b.file.Name(), b.path)
 	}
 	if err != nil {
-		return err
+		return b.noRoom(err)
 	}
 	folder, err := os.Open(filepath.Dir(b.path))
 	if err != nil {
@@ -159,8 +209,8 @@ func (b *backupFile) keep() error {
 }
 
 func (b *backupFile) drop() {
-	_ = b.Close()
-	_ = os.Remove(b.Name())
+	_ = b.file.Close()
+	_ = os.Remove(b.file.Name())
 }
 
 // passphrase asks for one, twice where it is a new one that somebody types.
