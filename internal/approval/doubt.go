@@ -13,9 +13,10 @@ import (
 // earlier time, and may have been taken back since. It may be done twice.
 func Doubt(home *store.Home, at time.Time) (policies, cleared int, err error) {
 	var book ledger
-	if err := home.ReadJSON(policiesFile, &book); errors.Is(err, fs.ErrNotExist) {
+	switch err := home.ReadRecord(policiesFile, &book, func() error { return versioned(book.Version) }); {
+	case errors.Is(err, fs.ErrNotExist):
 		return 0, 0, nil
-	} else if err != nil {
+	case err != nil:
 		return 0, 0, err
 	}
 	policies, cleared = len(book.Policies), len(book.Cleared)

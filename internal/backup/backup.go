@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"tapin/internal/layout"
@@ -58,12 +59,16 @@ type Made struct {
 	At    time.Time
 	Files int
 	Bytes int64
+	Left  []store.LeftOut // of the home, and not in the backup
 }
 
 // Options say how a backup is made; nil means the defaults.
 type Options struct {
 	Program string         // its version, for who reads the backup
 	Vault   *vault.Options // where the key is
+	// Links are files, relative to the home, that are read wherever a link leads
+	// that has their name.
+	Links []string
 }
 
 // Make writes the home as it is at one instant, sealed with a passphrase. tapin
@@ -89,7 +94,9 @@ func Make(ctx context.Context, to io.Writer, home *store.Home, pass secret.Text,
 	if err != nil {
 		return Made{}, err
 	}
-	snapshot, err := home.Snapshot(ctx, func(name string) bool { return !layout.Carried(name) || layout.NothingCarried(name) })
+	snapshot, err := home.Snapshot(ctx, func(name string) bool {
+		return name == lostAndFound || !layout.Carried(name) || layout.NothingCarried(name)
+	}, func(name string) bool { return slices.Contains(opts.Links, name) })
 	if err != nil {
 		return Made{}, err
 	}
@@ -105,7 +112,7 @@ func Make(ctx context.Context, to io.Writer, home *store.Home, pass secret.Text,
 	if err := w.json(headName, head); err != nil {
 		return Made{}, err
 	}
-	made, all := Made{At: snapshot.At}, list{Files: []File{}}
+	made, all := Made{At: snapshot.At, Left: snapshot.Left}, list{Files: []File{}}
 	for _, f := range snapshot.Files {
 		digest := sha256.New()
 		if err := w.begin(homeName+f.Name, f.Size); err != nil {

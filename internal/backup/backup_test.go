@@ -14,8 +14,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/zalando/go-keyring"
 
 	"tapin/internal/backup"
 	"tapin/internal/fault"
@@ -34,7 +37,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if at := os.Getenv(dieAt); at != "" {
-		restoreUntil(at, os.Args[1], os.Args[2])
+		restoreUntil(at, os.Args[1], os.Args[2], os.Args[3] == "inside")
 	}
 	os.Exit(m.Run())
 }
@@ -250,7 +253,7 @@ func TestAFileThatIsNotWholeChangesNothing(t *testing.T) {
 
 // restoreUntil is the process that dies: it restores a backup and kills itself
 // at a step, by its number or its name.
-func restoreUntil(at, path, file string) {
+func restoreUntil(at, path, file string, inside bool) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		panic(err)
@@ -263,7 +266,7 @@ func restoreUntil(at, path, file string) {
 		}
 	}
 	_, err = backup.Restore(context.Background(), path, bytes.NewReader(raw), secret.New(passphrase), backup.RestoreOptions{
-		Vault: keyless(), Replace: true, Store: &store.Options{Step: func(string, store.Step) { step("") }}, Step: step,
+		Vault: keyless(), Replace: true, Inside: inside, Store: &store.Options{Step: func(string, store.Step) { step("") }}, Step: step,
 		Renew: func(h *store.Home, known uint64) error { return h.RaiseCounter("epoch", known+100) },
 	})
 	if err != nil {
@@ -277,14 +280,24 @@ func restoreUntil(at, path, file string) {
 // store's: TAPIN_CHAOS has it killed at all of them.
 func TestChaosOfARestore(t *testing.T) {
 	t.Parallel()
+	chaos(t, "beside", 24, "marked", "unpacked", "ready", "named", "kept", "put aside")
+}
+
+// TestChaosOfARestoreIntoAMountPoint is the same where the home is exchanged
+// entry by entry: until that has ended nobody opens a mixture.
+func TestChaosOfARestoreIntoAMountPoint(t *testing.T) {
+	t.Parallel()
+	chaos(t, "inside", 60, "marked", "unpacked", "ready", store.SwapOut, store.SwapIn, "moved", "ended", "removed")
+}
+
+func chaos(t *testing.T, way string, stride int, own ...string) {
 	folder := inMemory(t)
 	home := filepath.Join(folder, "home")
 	seed(t, home, "one")
 	file := filepath.Join(folder, "file")
-	must(t, os.WriteFile(file, made(t, home), 0o600))
+	raw := made(t, home)
+	must(t, os.WriteFile(file, raw, 0o600))
 	before, after := 0, 0
-	own := []string{"marked", "unpacked", "ready", "named", "kept", "put aside"}
-	stride := 24
 	if os.Getenv("TAPIN_CHAOS") != "" {
 		stride = 1
 	}
@@ -296,7 +309,7 @@ func TestChaosOfARestore(t *testing.T) {
 		place := filepath.Join(folder, "at "+at)
 		other := filepath.Join(place, "other")
 		seed(t, other, "two")
-		cmd := exec.CommandContext(t.Context(), os.Args[0], other, file)
+		cmd := exec.CommandContext(t.Context(), os.Args[0], other, file, way)
 		cmd.Env = append(os.Environ(), dieAt+"="+at)
 		out, err := cmd.CombinedOutput()
 		if err == nil {
@@ -305,6 +318,13 @@ func TestChaosOfARestore(t *testing.T) {
 		if s, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGKILL {
 			t.Fatalf("step %s: %v\n%s", at, err, out)
 		}
+		refused := false
+		if _, err := store.Open(other, nil); err != nil {
+			if refused = errors.Is(err, fault.Forbidden); !refused || way == "beside" {
+				t.Fatalf("after step %s it is not opened: %v", at, err)
+			}
+		}
+		must(t, backup.Finish(other)) // as whoever opens a home does
 		word := "two"
 		if err := whole(t, other, "two"); err != nil {
 			word = "one"
@@ -315,27 +335,160 @@ func TestChaosOfARestore(t *testing.T) {
 		} else {
 			before++
 		}
+		if _, err := os.Lstat(filepath.Join(other, "sessions")); (err == nil) != (word == "two") || refused && word == "two" {
+			t.Fatalf("after step %s it is a mixture: %v, refused: %v", at, err, refused)
+		}
 		// Once more, and everything is in its place, and nothing is lost.
-		raw, err := os.ReadFile(file)
-		must(t, err)
-		done, err := restore(t, other, raw, passphrase, true)
+		done, err := backup.Restore(t.Context(), other, bytes.NewReader(raw), secret.New(passphrase), backup.RestoreOptions{
+			Vault: keyless(), Replace: true, Inside: way == "inside", Renew: func(*store.Home, uint64) error { return nil },
+		})
 		must(t, err)
 		must(t, whole(t, other, "one"))
 		must(t, whole(t, done.Aside, word))
-		homes := 0
-		left, err := os.ReadDir(place)
-		must(t, err)
-		for _, d := range left {
-			if whole(t, filepath.Join(place, d.Name()), "two") == nil {
-				homes++
-			}
+		if homes := homesOf(t, place, "two"); homes != 1 {
+			t.Fatalf("after step %s the home that was there is there %d times", at, homes)
 		}
-		if homes != 1 {
-			t.Fatalf("after step %s the home that was there is there %d times: %v", at, homes, left)
+		if left := backup.Left(other); len(left) != 0 {
+			t.Fatalf("after step %s there is left %v", at, left)
 		}
 		must(t, os.RemoveAll(place))
 	}
 	if before < 4 || after < 3 {
 		t.Errorf("%d kills before, %d after", before, after)
+	}
+}
+
+// homesOf counts the homes of a word, wherever they lie.
+func homesOf(t *testing.T, place, word string) (homes int) {
+	t.Helper()
+	var notes []string
+	must(t, filepath.WalkDir(place, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "my notes.txt" {
+			notes = append(notes, path)
+		}
+		return err
+	}))
+	for _, path := range notes {
+		if whole(t, filepath.Dir(path), word) == nil {
+			homes++
+		}
+	}
+	return homes
+}
+
+// TestWhatAKilledRestoreLeftIsNamedAndRemovedMarkLast kills a restore when it is
+// ready, and then who removes what it left at each of its steps: at no time is the
+// rest taken for a home that somebody had.
+func TestWhatAKilledRestoreLeftIsNamedAndRemovedMarkLast(t *testing.T) {
+	t.Parallel()
+	folder := inMemory(t)
+	home, other, file := filepath.Join(folder, "home"), filepath.Join(folder, "other"), filepath.Join(folder, "file")
+	seed(t, home, "one")
+	seed(t, other, "two")
+	raw := made(t, home)
+	must(t, os.WriteFile(file, raw, 0o600))
+	for _, at := range []string{"ready", "removed"} { // in the second, of what the first left
+		cmd := exec.CommandContext(t.Context(), os.Args[0], other, file, "beside")
+		cmd.Env = append(os.Environ(), dieAt+"="+at)
+		if out, err := cmd.CombinedOutput(); err == nil {
+			t.Fatalf("it was not killed at %s: %s", at, out)
+		}
+		left := backup.Left(other)
+		if len(left) != 1 {
+			t.Fatalf("left by a kill at %s: %v", at, left)
+		}
+		if _, err := os.Lstat(filepath.Join(left[0], ".restoring")); err != nil {
+			t.Fatalf("killed at %s its mark is gone before the rest: %v", at, err)
+		}
+	}
+	must(t, backup.Tidy(t.Context(), other, keyless()))
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 3 || len(backup.Left(other)) != 0 {
+		t.Errorf("there is left %v, %v", left, err)
+	}
+	must(t, whole(t, other, "two"))
+}
+
+// keychain is one that answers.
+type keychain struct {
+	mu sync.Mutex
+	at map[string]string
+}
+
+func (k *keychain) Get(service, user string) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if v, ok := k.at[service+"/"+user]; ok {
+		return v, nil
+	}
+	return "", keyring.ErrNotFound
+}
+
+func (k *keychain) Set(service, user, value string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.at[service+"/"+user] = value
+	return nil
+}
+
+func (k *keychain) Delete(service, user string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.at, service+"/"+user)
+	return nil
+}
+
+// TestTheKeyOfWhatAKilledRestoreLeftGoesToo has a restore break off as a kill
+// does, with its key in the keychain already.
+func TestTheKeyOfWhatAKilledRestoreLeftGoesToo(t *testing.T) {
+	t.Parallel()
+	folder := inMemory(t)
+	home, other := filepath.Join(folder, "home"), filepath.Join(folder, "other")
+	seed(t, home, "one")
+	keys := &keychain{at: map[string]string{}}
+	opts := &vault.Options{Keyring: keys, Getenv: func(string) string { return "" }}
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = backup.Restore(t.Context(), other, bytes.NewReader(made(t, home)), secret.New(passphrase), backup.RestoreOptions{
+			Vault: opts, Renew: func(*store.Home, uint64) error { return nil }, Step: func(what string) {
+				if what == "ready" { // a copy is what a kill would leave
+					must(t, os.Mkdir(other+".restoring-killed", 0o700))
+					left, _ := filepath.Glob(other + ".restoring-[0-9]*")
+					must(t, os.CopyFS(other+".restoring-killed", os.DirFS(left[0])))
+				}
+			},
+		})
+	}()
+	if len(keys.at) != 1 {
+		t.Fatalf("the keychain has %d keys", len(keys.at))
+	}
+	must(t, backup.Tidy(t.Context(), other, opts))
+	if len(keys.at) != 0 {
+		t.Errorf("the key of what was removed is still in the keychain")
+	}
+}
+
+func TestAHomeThatIsALinkStaysOne(t *testing.T) {
+	t.Parallel()
+	folder := inMemory(t)
+	home, disk, link := filepath.Join(folder, "home"), filepath.Join(folder, "disk"), filepath.Join(folder, "link")
+	seed(t, home, "one")
+	file := made(t, home)
+	must(t, os.Symlink(disk, link))
+	if _, err := restore(t, link, file, passphrase, false); !errors.Is(err, fault.InvalidRequest) {
+		t.Errorf("to nowhere: %v", err)
+	}
+	must(t, os.Mkdir(disk, 0o700))
+	if _, err := restore(t, link, file, passphrase, false); err != nil {
+		t.Errorf("to an empty folder: %v", err)
+	}
+	done, err := restore(t, link, file, passphrase, true)
+	must(t, err)
+	if to, err := os.Readlink(link); err != nil || to != disk {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	must(t, whole(t, link, "one"))
+	must(t, whole(t, done.Aside, "one"))
+	if filepath.Dir(done.Aside) != folder || !strings.HasPrefix(filepath.Base(done.Aside), "disk.before-") {
+		t.Errorf("put aside as %s", done.Aside)
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"tapin/internal/fault"
 	"tapin/internal/layout"
 	"tapin/internal/secret"
@@ -25,7 +23,7 @@ const (
 	staging = ".restoring-"
 	// aside is what the home is called afterwards that was there before.
 	aside = ".before-"
-	// mark lies in a home that is none yet; who unpacks it holds its lock.
+	// mark lies where a home is unpacked that is none yet; who does it holds its lock.
 	mark = ".restoring"
 )
 
@@ -33,7 +31,10 @@ const (
 type RestoreOptions struct {
 	Vault   *vault.Options
 	Replace bool // put a home aside that is there
-	Store   *store.Options
+	// Inside unpacks it in the home that is there and exchanges them entry by entry,
+	// as is done by itself where that is a mount point or nothing can lie beside it.
+	Inside bool
+	Store  *store.Options
 	// Renew makes what was unpacked a home that may be served. known is the highest
 	// epoch of the homes that it follows.
 	Renew func(home *store.Home, known uint64) error
@@ -59,10 +60,13 @@ func Restore(ctx context.Context, path string, from io.Reader, pass secret.Text,
 	if o.Step == nil {
 		o.Step = func(string) {}
 	}
+	if path, err = real(path); err != nil {
+		return done, err
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil { //nolint:gosec // the owner chooses where the home is
 		return done, err
 	}
-	if err := tidy(path); err != nil {
+	if err := tidy(ctx, path, o); err != nil {
 		return done, err
 	}
 	there, used, err := look(path)
@@ -73,27 +77,31 @@ func Restore(ctx context.Context, path string, from io.Reader, pass secret.Text,
 		return done, fault.New(fault.InvalidRequest, "restore a backup", "there is a home at %s already", path).
 			WithHint("Name an empty place with --home, or put that one aside with --replace.")
 	}
-	temp, err := os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+staging)
+	s, err := newStage(path, there, o)
 	if err != nil {
 		return done, err
 	}
-	lock := flock.New(filepath.Join(temp, mark), flock.SetPermissions(0o600))
+	if ok, err := s.lock.TryLock(); err != nil {
+		return done, err
+	} else if !ok {
+		return done, fault.New(fault.Busy, "restore a backup", "another restore is under way at %s", path)
+	}
 	committed := false
 	defer func() {
-		_ = lock.Unlock()
 		if !committed {
-			_ = os.RemoveAll(temp)
+			_ = s.drop(ctx, o) // what stays of it the next restore removes
 		}
+		_ = s.lock.Unlock()
 	}()
-	if ok, err := lock.TryLock(); err != nil || !ok {
-		return done, errors.Join(errors.New("mark what is being unpacked"), err)
-	}
 	o.Step("marked")
-	if done.Head, err = Unpack(ctx, from, pass, temp); err != nil {
+	if err := os.MkdirAll(s.home, 0o700); err != nil {
+		return done, err
+	}
+	if done.Head, err = Unpack(ctx, from, pass, s.home); err != nil {
 		return done, err
 	}
 	o.Step("unpacked")
-	if err := prepare(ctx, path, temp, there, o, &done); err != nil {
+	if err := prepare(ctx, path, s.home, there, o, &done); err != nil {
 		return done, err
 	}
 	o.Step("ready")
@@ -102,19 +110,36 @@ func Restore(ctx context.Context, path string, from io.Reader, pass secret.Text,
 		err = o.Begin()
 	}
 	if err != nil {
-		uproot(ctx, temp, o)
 		return done, err
 	}
-	if err := give(path, temp, there, o.Step); err != nil {
-		uproot(ctx, temp, o)
+	if s.inside {
+		committed, done.Aside, err = s.swap(used, o.Step)
+		if err == nil {
+			_ = s.drop(ctx, o) // it is empty, and goes with the next restore too
+		}
 		return done, err
 	}
-	committed = true
+	if committed, err = give(path, s.home, there, o.Step); err != nil {
+		return done, err
+	}
 	if there {
-		done.Aside, err = putAside(path, temp, used)
+		done.Aside, err = putAside(path, s.home, used)
 		o.Step("put aside")
 	}
 	return done, errors.Join(err, os.Remove(filepath.Join(path, mark)), syncFolder(filepath.Dir(path)))
+}
+
+// real is the folder itself where the home is a link to one.
+func real(path string) (string, error) {
+	if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return path, nil //nolint:nilerr // whoever opens it is told
+	}
+	to, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", fault.New(fault.InvalidRequest, "restore a backup", "%s is a link that leads nowhere: %w", path, err).
+			WithHint("Make the folder that it leads to, or name another place with --home.")
+	}
+	return to, nil
 }
 
 // prepare brings what was unpacked to the form of this program, gives it its
@@ -153,25 +178,24 @@ func prepare(ctx context.Context, path, temp string, there bool, o RestoreOption
 	return err
 }
 
-// give gives the home its name, in one step.
-func give(path, temp string, there bool, step func(string)) error {
+// give gives the home its name, in one step; named says whether that was made.
+func give(path, temp string, there bool, step func(string)) (named bool, err error) {
 	if err := syncFolder(temp); err != nil {
-		return err
+		return false, err
 	}
-	var err error
 	if there {
 		err = exchange(temp, path)
 	} else {
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
-		return fault.New(fault.Forbidden, "restore a backup", "the home could not be put in its place: %w", err).
+		return false, fault.New(fault.Forbidden, "restore a backup", "the home could not be put in its place: %w", err).
 			WithHint("Nothing was changed. Move %s away yourself, and restore to an empty place.", path)
 	}
 	step("named")
 	err = syncFolder(filepath.Dir(path))
 	step("kept")
-	return err
+	return true, err
 }
 
 // putAside gives the home that was there before a name that says so.
@@ -181,40 +205,6 @@ func putAside(path, old string, used bool) (string, error) {
 	}
 	to := path + aside + time.Now().UTC().Format("20060102T150405.000Z")
 	return to, os.Rename(old, to)
-}
-
-// tidy removes what a kill left of a restore, and puts a home aside that had
-// lost its place by then.
-func tidy(path string) error {
-	left, err := filepath.Glob(escape(path) + staging + "*")
-	if err != nil {
-		return err
-	}
-	if err := os.Remove(filepath.Join(path, mark)); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
-		return err
-	}
-	for _, folder := range left {
-		if _, err := os.Lstat(filepath.Join(folder, mark)); err == nil {
-			lock := flock.New(filepath.Join(folder, mark))
-			ok, err := lock.TryLock()
-			if err == nil && ok {
-				err = os.RemoveAll(folder)
-				_ = lock.Unlock()
-			}
-			if err != nil {
-				return err
-			}
-			continue // else somebody is at it
-		}
-		_, used, err := look(folder)
-		if err == nil {
-			_, err = putAside(path, folder, used)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // look reports whether there is a folder, and whether anything in it is worth keeping.
@@ -230,6 +220,9 @@ func look(path string) (there, used bool, err error) {
 		return false, false, err
 	}
 	err = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && filepath.Dir(file) == path && stays(d.Name()) {
+			return fs.SkipDir
+		}
 		if err == nil && d.IsDir() {
 			return nil
 		}
@@ -243,13 +236,6 @@ func look(path string) (there, used bool, err error) {
 		return nil
 	})
 	return true, used, err
-}
-
-func uproot(ctx context.Context, temp string, o RestoreOptions) {
-	if home, err := store.Open(temp, nil); err == nil {
-		vault.Uproot(context.WithoutCancel(ctx), home, o.Vault)
-		_ = home.Close()
-	}
 }
 
 func syncFolder(path string) error {

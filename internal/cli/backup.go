@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tapin/internal/backup"
+	"tapin/internal/config"
 	"tapin/internal/daemon"
 	"tapin/internal/fault"
 	"tapin/internal/secret"
@@ -35,7 +37,10 @@ as they are at one instant, into one file sealed with a passphrase. The key that
 seals saved logins is in it too, wherever it is kept. tapin may run meanwhile.
 
 Not in it are what the system's keychain has besides, running sessions and what
-they downloaded, sign-ins of devices, links, logs, and what is made again.
+they downloaded, sign-ins of devices, links, logs, and what is made again. What is
+no ordinary file, and a manifest of saved logins outside of the home, are not in it
+either, and are named; so are files that cannot be read. Where config.yaml or the
+manifest is a link, the file that it leads to is in it.
 
 ` + passphraseHelp,
 		Example: `  tapin backup
@@ -58,6 +63,26 @@ type backupAnswer struct {
 	At    time.Time `json:"at"`
 	Files int       `json:"files"`
 	Bytes int64     `json:"bytes"`
+
+	Left       []store.LeftOut  `json:"not_in_it,omitempty"`
+	Unreadable []sidecar.Unread `json:"unreadable,omitempty"` // in it as they are
+}
+
+// manifestOf is the manifest of a home: relative to it where it lies in it, or
+// else why it is not in a backup of it.
+func (a *app) manifestOf(home *store.Home) (name string, out []store.LeftOut) {
+	cfg, _, err := a.settings()
+	if err != nil {
+		return "", []store.LeftOut{{Name: "the manifest of saved logins", Why: "if the settings name one outside of the home; they cannot be used"}}
+	}
+	path := config.Under(home.Path(), cfg.Integrations.Browserbase.ContextStore)
+	if name, err := filepath.Rel(home.Path(), path); err == nil && filepath.IsLocal(name) {
+		return filepath.ToSlash(name), nil
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return "", []store.LeftOut{{Name: path, Why: "it is the manifest of saved logins, and lies outside of the home"}}
 }
 
 func (a *app) backup(ctx context.Context, file, passphrase string) error {
@@ -87,20 +112,37 @@ func (a *app) backup(ctx context.Context, file, passphrase string) error {
 	defer to.drop()
 	done := a.progress("making the backup")
 	defer done()
-	made, err := backup.Make(ctx, to.File, home, pass, &backup.Options{Program: buildVersion(), Vault: a.vaultOptions()})
+	manifest, out := a.manifestOf(home)
+	made, err := backup.Make(ctx, to, home, pass, &backup.Options{
+		Program: buildVersion(), Vault: a.vaultOptions(), Links: []string{configFile, manifest},
+	})
 	if err == nil {
 		err = to.keep()
+	}
+	var unread []sidecar.Unread
+	if err == nil {
+		unread, err = sidecar.UnreadIn(home)
 	}
 	done()
 	if err != nil && ctx.Err() != nil {
 		return a.noBackup()
 	}
+	if to.full != nil { // whatever became of it on its way here
+		return to.full
+	}
 	if err != nil {
 		return err
 	}
-	return a.answer(backupAnswer{to.path, made.At, made.Files, made.Bytes}, func() {
+	made.Left = append(made.Left, out...)
+	return a.answer(backupAnswer{to.path, made.At, made.Files, made.Bytes, made.Left, unread}, func() {
 		a.rows(row{"file", a.tilde(clean(to.path))}, row{"holds", count(made.Files, "file") + ", " + size(int(made.Bytes))},
 			row{"as of", made.At.Local().Format("2006-01-02 15:04:05")})
+		for _, l := range made.Left {
+			a.printf("Not in the backup: %s (%s).\n", a.tilde(clean(l.Name)), clean(l.Why))
+		}
+		for _, u := range unread {
+			a.printf("%s cannot be read (%s), neither out of the backup: see %s.\n", clean(u.File), clean(u.Why), a.command("doctor"))
+		}
 		a.printf("Without its passphrase nobody can open it, neither can you.\n")
 	})
 }
@@ -111,8 +153,24 @@ func (a *app) noBackup() error {
 
 // backupFile is written under another name until it is whole.
 type backupFile struct {
-	*os.File
+	file *os.File // not embedded: it has more ways to be written to
 	path string
+	full error // that its disk is
+}
+
+// Write knows a full disk for the one that the backup is written to.
+func (b *backupFile) Write(p []byte) (int, error) {
+	n, err := b.file.Write(p)
+	return n, b.noRoom(err)
+}
+
+func (b *backupFile) noRoom(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		b.full = fault.New(fault.StorageFull, "write the backup", "%w", err).
+			WithHint("Free some space where %s is to lie, or name another place.", b.path)
+		return b.full
+	}
+	return err
 }
 
 // placeForBackup is where a backup is to be, which has to be elsewhere and new.
@@ -142,24 +200,25 @@ func newBackupFile(path string) (*backupFile, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "", "there is no folder %s", folder)
 	}
-	if err != nil {
+	made := &backupFile{file: temp, path: path}
+	if err := made.noRoom(err); err != nil {
 		return nil, err
 	}
-	return &backupFile{temp, path}, nil
+	return made, nil
 }
 
 // keep gives the file its name, once it is on the disk. One that came there
 // meanwhile stays.
 func (b *backupFile) keep() error {
-	if err := errors.Join(b.Sync(), b.Close()); err != nil {
-		return err
+	if err := errors.Join(b.file.Sync(), b.file.Close()); err != nil {
+		return b.noRoom(err)
 	}
-	err := os.Link(b.Name(), b.path)
+	err := os.Link(b.file.Name(), b.path)
 	if err != nil && !errors.Is(err, fs.ErrExist) { // sticks know no links
-		err = os.Rename(b.Name(), b.path)
+		err = os.Rename(b.file.Name(), b.path)
 	}
 	if err != nil {
-		return err
+		return b.noRoom(err)
 	}
 	folder, err := os.Open(filepath.Dir(b.path))
 	if err != nil {
@@ -170,8 +229,8 @@ func (b *backupFile) keep() error {
 }
 
 func (b *backupFile) drop() {
-	_ = b.Close()
-	_ = os.Remove(b.Name())
+	_ = b.file.Close()
+	_ = os.Remove(b.file.Name())
 }
 
 // passphrase asks for one, twice where it is a new one that somebody types.
@@ -241,8 +300,10 @@ another name, never deleted. tapin must not run meanwhile.
 
 What was begun or allowed when the backup was made does not come back to life:
 sessions are over and hand-offs have ended, approvals are void, policies wait for
-your word again, links are dead, devices sign in again, and what waited to be said
-in the chat or to an agent is not said twice. Do not run two homes of one backup.
+your word again, what you cleared of the payment guard is guarded again, invitations
+and links are dead, devices sign in again, and what waited to be said in the chat or
+to an agent is not said twice. A file of the backup that cannot be read grants
+nothing: it is put aside, and named. Do not run two homes of one backup.
 
 ` + passphraseHelp,
 		Example: `  tapin restore tapin-20261119-170000.backup
@@ -349,10 +410,19 @@ func (a *app) restore(ctx context.Context, file, passphrase string, replace bool
 		}{
 			{void.Handoffs, "hand-off", "ended"}, {void.Approvals, "approval", "void"},
 			{void.Policies, "policy", "to be confirmed again"}, {void.Messages, "message", "not given to the agent again"},
+			{void.Cleared, "exemption from the payment guard", "void; what you cleared is guarded again"},
+			{void.Invited, "invitation into the chat", "void"},
 		} {
 			if what.n > 0 {
 				a.printf("%d %s: %s.\n", what.n, what.what, what.then)
 			}
+		}
+		for _, u := range void.Unreadable {
+			if u.Aside != "" {
+				a.printf("%s cannot be read (%s) and grants nothing: put aside as %s.\n", clean(u.File), clean(u.Why), clean(filepath.Base(u.Aside)))
+				continue
+			}
+			a.printf("%s cannot be read (%s); see %s.\n", clean(u.File), clean(u.Why), a.command("doctor"))
 		}
 		a.printf("Tokens and owners are those of then: see %s and %s.\n", a.command("token", "list"), a.command("owners"))
 	})

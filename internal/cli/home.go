@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tapin/internal/api"
+	"tapin/internal/backup"
 	"tapin/internal/config"
 	"tapin/internal/daemon"
 	"tapin/internal/fault"
@@ -41,6 +42,9 @@ func (a *app) openHome() (*store.Home, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := backup.Finish(path); err != nil {
+		return nil, err
+	}
 	return store.Open(path, &store.Options{Logger: a.logger(), Step: a.env.OnDisk, Broken: a.env.OnRead})
 }
 
@@ -48,6 +52,9 @@ func (a *app) openHome() (*store.Home, error) {
 func (a *app) homeToMend() (*store.Home, error) {
 	path, err := a.homePath()
 	if err != nil {
+		return nil, err
+	}
+	if err := backup.Finish(path); err != nil {
 		return nil, err
 	}
 	return store.Open(path, &store.Options{Step: a.env.OnDisk, Broken: a.env.OnRead})
@@ -61,6 +68,9 @@ func (a *app) existingHome() (*store.Home, error) {
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if err := backup.Finish(path); err != nil {
+		return nil, err
 	}
 	return store.Open(path, &store.Options{Logger: a.logger(), Step: a.env.OnDisk, Broken: a.env.OnRead})
 }

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
+	"tapin/internal/backup"
 	"tapin/internal/browser/local"
 	"tapin/internal/config"
 	"tapin/internal/daemon"
@@ -178,6 +180,16 @@ func (a *app) mendToken(home *store.Home, name string) *mend {
 func (a *app) examineLeftovers(home *store.Home, running daemon.Running) (found []finding) {
 	if ok, err := home.Exists(draftFile); err == nil && ok {
 		found = append(found, finding{Name: "settings", Verdict: note, Text: "An edit of the settings is not finished; they are as they were.", Fix: a.command("config", "edit") + " goes on with it."})
+	}
+	if left := backup.Left(home.Path()); len(left) > 0 {
+		found = append(found, finding{
+			Name: "leftovers", Verdict: warn,
+			Text: "A restore that was cut off has left a home with its key and everything in it: " + a.tilde(strings.Join(left, ", ")) + ".",
+			Fix:  a.command("doctor", "--fix") + " removes it; a home of yours that lost its place by then is put aside.",
+			mend: &mend{does: "remove what a restore left", do: func(ctx context.Context) (string, error) {
+				return "Removed what a restore left.", backup.Tidy(ctx, home.Path(), a.vaultOptions())
+			}},
+		})
 	}
 	if running != (daemon.Running{}) {
 		return found // it looks after its own

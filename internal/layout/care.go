@@ -40,7 +40,9 @@ var left = map[string]string{
 
 	"crashes/*.json": ofProcess, "crashes/.new-*": ofProcess, "left-out.json": ofAgain, "troubles.json": ofProcess,
 	"logs/**": ofProcess, "run/**": ofProcess, "locks/*": ofProcess, "tmp/**": ofProcess, "control.addr": ofProcess,
-	"reach.json": ofProcess, ".restoring": ofProcess, "tunnel.yml": ofProcess,
+	"reach.json": ofProcess, ".restoring": ofProcess, ".swap-*": ofProcess, "tunnel.yml": ofProcess,
+
+	Restoring + "/**": ofProcess, Before + "/**": "It is a home of its own; a backup is of one.",
 
 	"shop.key": ofDemo, "shop.port": ofDemo, "phone/**": ofDemo, // and all else of its
 }

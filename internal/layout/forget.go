@@ -40,7 +40,7 @@ var forgetting = map[string]Forgetting{
 	"figures.json": ForgetMembers, "chromium.json": ForgetNothing, "logs/**": ForgetLines,
 
 	"crashes/*.json": ForgetFile, "crashes/.new-*": ForgetFile, "left-out.json": ForgetNothing, "troubles.json": ForgetFile,
-	"run/**": ForgetNothing, "locks/*": ForgetNothing, "tmp/**": ForgetNothing, ".restoring": ForgetNothing, "control.addr": ForgetNothing,
+	"run/**": ForgetNothing, "locks/*": ForgetNothing, "tmp/**": ForgetNothing, ".restoring": ForgetNothing, ".swap-*": ForgetNothing, Restoring + "/**": ForgetNothing, Before + "/**": ForgetNothing, "control.addr": ForgetNothing,
 	"reach.json": ForgetNothing, "tunnel.yml": ForgetNothing, "forget.json": ForgetNothing,
 	"shop.key": ForgetNothing, "shop.port": ForgetNothing, "phone/**": ForgetNothing,
 }

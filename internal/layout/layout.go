@@ -40,6 +40,13 @@ const BeforeMark = ".before"
 // Demo is the folder of the demo's home, which has the same kinds of files.
 const Demo = "demo"
 
+// Restoring and Before are folders of other homes in a home that is where a
+// file system begins: the one that it becomes, and those that it was.
+const (
+	Restoring = "restoring"
+	Before    = "before"
+)
+
 // kinds are in the order in which they are looked at: the first that fits.
 var kinds = []Kind{
 	{"put aside", "**" + DamagedMark + "*", Log, "A file that could not be used, as it was found, under its name and the time."},
@@ -127,6 +134,9 @@ var kinds = []Kind{
 	{"lock", "locks/*", Runtime, "Which process does what; freed by the system."},
 	{"write under way", "tmp/**", Runtime, "Files that do not have their name yet."},
 	{"mark of a restore", ".restoring", Runtime, "That a home is being unpacked from a backup, and is none yet."},
+	{"swap of a restore", ".swap-*", Runtime, "That a home is exchanged entry by entry, where it cannot be as a whole; nobody opens it until that has ended."},
+	{"home to be", Restoring + "/**", Runtime, "A home that is unpacked in the one that it replaces, where nothing can lie beside that."},
+	{"home before", Before + "/**", Log, "The homes that were here before a restore, where they could not be put aside beside this one."},
 	{"control address", "control.addr", Runtime, "Where the API listens."},
 	{"way for phones", "reach.json", Runtime, "How phones get here, as the daemon knows it."},
 	{"tunnel settings", "tunnel.yml", Runtime, "Keeps the tunnel program from reading settings that are not tapin's."},

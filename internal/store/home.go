@@ -128,6 +128,9 @@ func open(path string, opts *Options, migrations []migration) (_ *Home, err erro
 	if err := h.checkOwner(op, info); err != nil {
 		return nil, err
 	}
+	if err := h.checkSwap(op); err != nil {
+		return nil, err
+	}
 	// Looked at before anything is touched: a newer home stays as it is.
 	if _, err := h.schema(op, migrations); err != nil {
 		return nil, err
@@ -185,6 +188,9 @@ func (h *Home) Private() error {
 // change nothing.
 func (h *Home) Refused() error {
 	const op = "open home"
+	if err := h.checkSwap(op); err != nil {
+		return err
+	}
 	if _, err := h.schema(op, migrations); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"tapin/internal/fault"
@@ -39,7 +40,7 @@ func TestASnapshotIsTheHomeAtOneInstant(t *testing.T) {
 		}
 	}()
 	for taken := 0; taken < rounds; {
-		s, err := h.Snapshot(t.Context(), func(name string) bool { return name == lockFolder || name == scratchParent })
+		s, err := h.Snapshot(t.Context(), func(name string) bool { return name == lockFolder || name == scratchParent }, nowhere)
 		must(t, err)
 		if checkSnapshot(t, s) {
 			taken++
@@ -99,7 +100,7 @@ func TestASnapshotStaysAsItWas(t *testing.T) {
 	must(t, log.Append([]byte(`{"n":1}`)))
 	must(t, h.Write("a/b", []byte("before")))
 	must(t, h.Write("gone", []byte("there")))
-	s, err := h.Snapshot(t.Context(), func(name string) bool { return name == lockFolder || name == scratchParent })
+	s, err := h.Snapshot(t.Context(), func(name string) bool { return name == lockFolder || name == scratchParent }, nowhere)
 	must(t, err)
 	must(t, log.Append([]byte(`{"n":2}`)))
 	must(t, h.Write("a/b", []byte("after")))
@@ -145,4 +146,77 @@ func TestChangesWaitForTheEndOfAFreeze(t *testing.T) {
 		t.Errorf("a freeze that lasted too long: %v", err)
 	}
 	must(t, <-wrote)
+}
+
+func nowhere(string) bool { return false }
+
+// TestWhatIsHeldStillIsWhatChanged has a home of many files: while everything
+// waits, only what changed since they were linked is linked again.
+func TestWhatIsHeldStillIsWhatChanged(t *testing.T) {
+	t.Parallel()
+	h, err := Open(t.TempDir(), nil)
+	must(t, err)
+	defer func() { must(t, h.Close()) }()
+	files := 2000
+	if n, err := strconv.Atoi(os.Getenv("TAPIN_SNAPSHOT_FILES")); err == nil {
+		files = n
+	}
+	for n := range files {
+		folder := filepath.Join(h.Path(), "many", strconv.Itoa(n%50))
+		must(t, os.MkdirAll(folder, 0o700))
+		must(t, os.WriteFile(filepath.Join(folder, strconv.Itoa(n)+".json"), []byte("before"), 0o600))
+	}
+	changed := false
+	leaveOut := func(name string) bool {
+		if name == "zebra" && !changed { // the last: all others are linked
+			changed = true
+			must(t, h.Write("many/1/1.json", []byte("after")))
+			must(t, h.Remove("many/2/2.json"))
+			must(t, h.Write("many/3/new.json", nil))
+		}
+		return name == lockFolder || name == scratchParent
+	}
+	must(t, h.Write("zebra", nil))
+	s, err := h.Snapshot(t.Context(), leaveOut, nowhere)
+	must(t, err)
+	defer s.Close()
+	if s.late != 2 || len(s.Files) != files+2 { // and schema, and zebra, without one
+		t.Errorf("%d files were linked while all waited, of %d", s.late, len(s.Files))
+	}
+	if raw, err := s.Read("many/1/1.json"); err != nil || string(raw) != "after" {
+		t.Errorf("it has %q, %v", raw, err)
+	}
+}
+
+func TestASnapshotFollowsLinksToFilesAndNamesWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "disk"), 0o700))
+	must(t, os.Symlink("disk", filepath.Join(dir, "home"))) // the home itself is one too
+	h, err := Open(filepath.Join(dir, "home"), nil)
+	must(t, err)
+	defer func() { must(t, h.Close()) }()
+	out := filepath.Join(t.TempDir(), "out.yaml")
+	must(t, os.WriteFile(out, []byte("outside"), 0o600))
+	must(t, h.Write("inner", []byte("inside")))
+	for name, to := range map[string]string{"config.yaml": out, "other": out, "near": "inner", "lost": "nothing", "folder": "."} {
+		must(t, os.Symlink(to, filepath.Join(h.Path(), name)))
+	}
+	must(t, syscall.Mkfifo(filepath.Join(h.Path(), "pipe"), 0o600))
+	s, err := h.Snapshot(t.Context(), func(name string) bool { return name == lockFolder || name == scratchParent },
+		func(name string) bool { return name == "config.yaml" })
+	must(t, err)
+	defer s.Close()
+	for name, want := range map[string]string{"config.yaml": "outside", "near": "inside"} {
+		if raw, err := s.Read(name); err != nil || string(raw) != want {
+			t.Errorf("%s is %q, %v", name, raw, err)
+		}
+	}
+	left := ""
+	for _, l := range s.Left {
+		left += l.Name + " "
+	}
+	if left != "folder lost other pipe " {
+		t.Errorf("left out: %+v", s.Left)
+	}
 }
