@@ -104,6 +104,9 @@ func (a *app) forget(ctx context.Context, name string, force, yes, drop bool) er
 		for _, id := range got.Remains {
 			a.printf("%s Browserbase still keeps the login as context %s.\n", p.bang(), clean(id))
 		}
+		for _, file := range got.Yours {
+			a.printf("%s %s is your own text, and may name it.\n", p.bang(), clean(file))
+		}
 		for _, name := range got.Set {
 			a.printf("%s The credential %s is set in the environment, and is yours to take out.\n", p.bang(), clean(name))
 		}

@@ -119,6 +119,21 @@ func (f *work) leave(name string, err error) error {
 	return err
 }
 
+// Yours are the owner's own texts that name the site. They are not tapin's to change.
+func Yours(home *store.Home, w Wish) (names []string, err error) {
+	m := mentionOf(w)
+	for _, name := range []string{"browser-contexts.yaml", "config.draft.yaml", "config.yaml"} {
+		raw, err := home.Read(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !Unread(err) {
+			return names, err
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || m.raw(raw) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
 // walk goes through what lies in the home, kind by kind.
 func walk(home *store.Home, fn func(file) error) error {
 	var files []file

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -24,6 +25,7 @@ type Forgotten struct {
 	Left     []string      `json:"left,omitempty"`    // files that could not be read
 	Remains  []string      `json:"remains,omitempty"` // contexts that a provider keeps
 	Set      []string      `json:"set,omitempty"`     // credentials that the environment has
+	Yours    []string      `json:"yours,omitempty"`   // the owner's own texts that name it
 	Pending  []string      `json:"pending,omitempty"` // other sites that are not forgotten to the end yet
 	Finished bool          `json:"finished"`          // nothing that matters is left
 }
@@ -180,7 +182,7 @@ func resume(ctx context.Context, home *store.Home, keys *vault.Vault, room *logi
 func fulfil(ctx context.Context, home *store.Home, keys *vault.Vault, room *logins.Room, wish forget.Wish) (done Forgotten, err error) {
 	done = Forgotten{Site: string(wish.Site), Removed: forget.Counts{}}
 	if !wish.Keys {
-		if err := forgetKeys(ctx, keys, wish.Site, &done); err != nil {
+		if err := forgetKeys(ctx, home, keys, wish.Site, &done); err != nil {
 			return done, err
 		}
 		// A credential has no time: those that are set from now on are not meant.
@@ -204,14 +206,17 @@ func fulfil(ctx context.Context, home *store.Home, keys *vault.Vault, room *logi
 	done.Left = append(done.Left, left...)
 	slices.Sort(done.Left)
 	done.Left = slices.Compact(done.Left)
-	if err != nil || len(forget.Matters(done.Left)) > 0 {
+	if err != nil {
+		return done, err
+	}
+	if done.Yours, err = forget.Yours(home, wish); err != nil || len(forget.Matters(done.Left)) > 0 {
 		return done, err
 	}
 	done.Finished = true
 	return done, forget.Done(home, wish.Site)
 }
 
-func forgetKeys(ctx context.Context, keys *vault.Vault, at site.Site, done *Forgotten) error {
+func forgetKeys(ctx context.Context, home *store.Home, keys *vault.Vault, at site.Site, done *Forgotten) error {
 	of, err := kept(ctx, keys, at)
 	if err != nil {
 		return err
@@ -227,6 +232,21 @@ func forgetKeys(ctx context.Context, keys *vault.Vault, at site.Site, done *Forg
 			done.Removed["credential"]++
 		case errors.Is(err, fault.NotFound), errors.Is(err, fault.Forbidden) && !inKeychain: // the environment alone has it
 		default:
+			return err
+		}
+	}
+	// A name that was noted, and whose credential was never stored.
+	var names struct {
+		Sites []string `json:"sites"`
+	}
+	if err := home.ReadJSON("credentials.json", &names); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, name := range names.Sites {
+		if !site.Same(name, string(at)) || slices.ContainsFunc(of, func(k vault.Kept) bool { return k.Site == name }) {
+			continue
+		}
+		if err := keys.Delete(ctx, name); err != nil && !errors.Is(err, fault.NotFound) {
 			return err
 		}
 	}

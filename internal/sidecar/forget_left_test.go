@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zalando/go-keyring"
+
 	"tapin/internal/browser"
 	"tapin/internal/config"
 	"tapin/internal/event"
@@ -219,5 +221,54 @@ func TestAStartTakesNothingThatIsNewerThanTheWish(t *testing.T) {
 	}
 	if left := leftOf(t, path, forgottenSite); len(left) > 0 {
 		t.Errorf("there is still %v", left)
+	}
+}
+
+// memoryKeychain is one that works.
+type memoryKeychain map[string]string
+
+func (m memoryKeychain) Get(service, _ string) (string, error) {
+	if value, ok := m[service]; ok {
+		return value, nil
+	}
+	return "", keyring.ErrNotFound
+}
+
+func (m memoryKeychain) Set(service, _, value string) error { m[service] = value; return nil }
+
+func (m memoryKeychain) Delete(service, _ string) error {
+	if _, ok := m[service]; !ok {
+		return keyring.ErrNotFound
+	}
+	delete(m, service)
+	return nil
+}
+
+func TestACredentialThatIsSetAfterTheWishStays(t *testing.T) {
+	t.Parallel()
+	h := openForgetting(t, filepath.Join(forgetFolder(t), "home"))
+	opts := &vault.Options{Keyring: memoryKeychain{}, Getenv: func(string) string { return "" }}
+	set := func(password string) {
+		t.Helper()
+		if err := vault.NewCredentials(h, opts).SaveLogin(t.Context(), forgottenSite, vault.Login{Password: secret.New(password)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("old")
+	write(t, h, "approvals/apr_torn.json", `{"site":"ano`)
+	done, err := ForgetSite(t.Context(), h, config.Default(), opts, forgottenSite, false)
+	if err != nil || done.Finished || done.Removed["credential"] != 1 {
+		t.Fatalf("it says %+v, %v", done, err)
+	}
+	set("new")
+	path := h.Path()
+	_ = h.Close()
+	h = openForgetting(t, path)
+	write(t, h, "approvals/apr_torn.json", `{"site":"another.test"}`)
+	if err := finishForgetting(t.Context(), h, config.Default(), opts); err != nil || len(notedSites(t, h)) > 0 {
+		t.Fatalf("%v, %v", err, notedSites(t, h))
+	}
+	if login, err := vault.NewCredentials(h, opts).Login(t.Context(), forgottenSite); err != nil || login.Password.Reveal() != "new" {
+		t.Errorf("the new one is gone: %v", err)
 	}
 }
