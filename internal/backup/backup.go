@@ -66,6 +66,7 @@ type Made struct {
 type Options struct {
 	Program string         // its version, for who reads the backup
 	Vault   *vault.Options // where the key is
+	Factor  int            // of the work that a passphrase costs; 0 is a second, and tests take less
 	// Links are files, relative to the home, that are read wherever a link leads
 	// that has their name.
 	Links []string
@@ -90,7 +91,7 @@ func Make(ctx context.Context, to io.Writer, home *store.Home, pass secret.Text,
 		key, source := v.Key()
 		head.Key, head.KeySource = key.Reveal(), source
 	}
-	sealed, err := vault.SealStream(to, pass) // what takes a second, before the instant
+	sealed, err := vault.SealStream(to, pass, opts.Factor) // what takes a second, before the instant
 	if err != nil {
 		return Made{}, err
 	}

@@ -98,7 +98,7 @@ func made(t *testing.T, home string) []byte {
 	must(t, err)
 	defer func() { must(t, h.Close()) }()
 	var file bytes.Buffer
-	_, err = backup.Make(t.Context(), &file, h, secret.New(passphrase), &backup.Options{Program: "test", Vault: keyless()})
+	_, err = backup.Make(t.Context(), &file, h, secret.New(passphrase), &backup.Options{Program: "test", Vault: keyless(), Factor: 10})
 	must(t, err)
 	return file.Bytes()
 }

@@ -63,7 +63,7 @@ func (a *app) examineTroubles(ctx context.Context, home *store.Home, running dae
 			f.Verdict = note
 		case trouble.LeftOut:
 			continue // said below, where it can be mended
-		case trouble.GivenUp, trouble.SetAside, trouble.Unreadable:
+		case trouble.GivenUp, trouble.SetAside, trouble.Unreadable, trouble.Unfinished:
 		}
 		found = append(found, f)
 	}

@@ -25,3 +25,20 @@ func KeepFeedAt(home *store.Home, seq uint64) error {
 	}
 	return home.Write(name, nil)
 }
+
+// KeepNumbers has the feed of a home that nobody serves go on beyond all numbers
+// that it has given, whichever of its events are taken out afterwards.
+func KeepNumbers(home *store.Home) error {
+	f, err := OpenFeed(home, nil)
+	if err != nil {
+		return err
+	}
+	next := f.last + f.skip + 1
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if next == 1 {
+		return nil // it has given none
+	}
+	return KeepFeedAt(home, next)
+}

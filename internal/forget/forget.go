@@ -6,237 +6,178 @@ package forget
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"tapin/internal/event"
 	"tapin/internal/layout"
-	"tapin/internal/site"
 	"tapin/internal/store"
 )
-
-// wishFile is there from before the first thing goes until the last one has gone.
-const wishFile = "forget.json"
-
-// Wish is a site to be forgotten, with the records that are of it: once a part
-// of them is gone nobody could find the others.
-type Wish struct {
-	Site    site.Site `json:"site"`
-	Records []string  `json:"records"` // ids of hand-offs, payments, runs, sessions, to-dos
-	Open    []string  `json:"-"`       // those of them that are not over
-}
 
 // Counts say how much went, by the kind of file.
 type Counts map[string]int
 
-// mention finds a site in a text: its domain or one below it, whole.
-type mention struct {
-	host *regexp.Regexp
-	ids  []string
+// file is one that lies in the home.
+type file struct {
+	name string
+	info fs.FileInfo
+	kind layout.Kind
+	how  layout.Forgetting
 }
 
-func mentionOf(w Wish) mention {
-	below := `|\.`
-	if of, err := site.Of("below." + string(w.Site)); err != nil || of != w.Site {
-		below = "" // an address, or a suffix such as co.uk: what is below it is of others
-	}
-	return mention{regexp.MustCompile(`(?i)(^|[^a-z0-9.-]` + below + `)` + regexp.QuoteMeta(string(w.Site)) + `\.?($|[^a-z0-9.-])`), w.Records}
-}
-
-func (m mention) in(text []byte) bool {
-	return m.host.Match(text) || slices.ContainsFunc(m.ids, func(id string) bool { return bytes.Contains(text, []byte(id)) })
-}
-
-// Plan finds what is of a site, and changes nothing.
-func Plan(home *store.Home, at site.Site) (Wish, error) {
-	w := Wish{Site: at}
-	m := mentionOf(w)
-	err := walk(home, func(name string, kind layout.Kind, how layout.Forgetting) error {
-		if how != layout.ForgetRecord {
-			return nil
-		}
-		raw, err := home.Read(name)
-		if err != nil || !m.in(raw) || kind.Name == "run" && !aboutSite(raw, m) {
-			return nil //nolint:nilerr // what cannot be read is left for a person
-		}
-		id := idOf(name)
-		w.Records = append(w.Records, id)
-		folder, _, _ := strings.Cut(name, "/")
-		if open, err := home.Exists(path.Join(folder, "open", id)); err != nil || open {
-			w.Open = append(w.Open, id)
-			return err
-		}
-		return nil
-	})
-	return w, err
-}
-
-// aboutSite reports whether a run is of the site, and not only a part of its evidence.
-func aboutSite(raw []byte, m mention) bool {
-	var run map[string]json.RawMessage
-	if json.Unmarshal(raw, &run) != nil {
-		return false
-	}
-	var evidence []json.RawMessage
-	_ = json.Unmarshal(run["evidence"], &evidence)
-	others := slices.ContainsFunc(evidence, func(e json.RawMessage) bool { return !m.in(e) })
-	for part, text := range run {
-		if part != "evidence" && part != "outbox" && m.in(text) {
-			return true
-		}
-	}
-	return !others
-}
-
-// idOf is the record that a file is of.
-func idOf(name string) string {
-	if base := path.Base(name); base != "meta.json" {
-		id, _, _ := strings.Cut(base, ".")
-		return id
-	}
-	return path.Base(path.Dir(name))
-}
-
-// Note writes the wish down: from here on it is fulfilled, whatever happens.
-func Note(home *store.Home, w Wish) error { return home.WriteJSON(wishFile, w) }
-
-// Noted is the wish that is not fulfilled yet, if there is one.
-func Noted(home *store.Home) (w Wish, ok bool, err error) {
-	err = home.ReadRecord(wishFile, &w, w.check)
-	if errors.Is(err, fs.ErrNotExist) {
-		return w, false, nil
-	}
-	return w, err == nil, err
-}
-
-// check refuses a wish that says nothing: what has no name is found in everything.
-func (w *Wish) check() error {
-	if at, err := site.Of(string(w.Site)); err != nil || at != w.Site || slices.Contains(w.Records, "") {
-		return errors.New("it names no site")
-	}
-	return nil
-}
-
-// Done takes the wish back. It comes when nothing of the site is left.
-func Done(home *store.Home) error {
-	err := home.Remove(wishFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+// work is a wish while it is fulfilled.
+type work struct {
+	home *store.Home
+	wish Wish
+	m    mention
+	gone Counts
+	left []string
+	kept bool // the feed goes on beyond all its numbers
 }
 
 // Fulfil takes everything of a noted wish out of the home but for the saved
-// logins. It may be done any number of times.
+// logins. It may be done any number of times. What it could not look into, or
+// not take away, is left, and told.
 func Fulfil(home *store.Home, w Wish, gone Counts) (left []string, err error) {
-	m := mentionOf(w)
-	last, dropped := uint64(0), false
-	err = walk(home, func(name string, kind layout.Kind, how layout.Forgetting) error {
-		var err error
-		switch how {
-		case layout.ForgetRecord:
-			if slices.Contains(w.Records, idOf(name)) {
-				err = remove(home, name, kind, gone)
-			} else {
-				err = members(home, name, kind, m, gone)
+	f := &work{home: home, wish: w, m: mentionOf(w), gone: gone}
+	if err := walk(home, f.take); err != nil {
+		return f.left, err
+	}
+	for _, id := range w.Records {
+		for _, folder := range []string{"handoffs", "task-runs", "downloads", "received"} {
+			name := path.Join(folder, id)
+			if err := f.leave(name, home.RemoveAll(name)); err != nil {
+				return f.left, err
 			}
-		case layout.ForgetFile:
-			raw, bad := home.Read(name)
-			switch {
-			case errors.Is(bad, fs.ErrNotExist):
-			case bad != nil:
-				left = append(left, name)
-			case m.in(raw) || m.in([]byte(name)):
-				err = remove(home, name, kind, gone)
-			}
-		case layout.ForgetBeside:
-			if slices.ContainsFunc(w.Records, func(id string) bool { return strings.Contains(name, "/"+id) }) {
-				err = remove(home, name, kind, gone)
-			}
-		case layout.ForgetLines:
-			err = lines(home, name, kind, m, gone, &last, &dropped)
-		case layout.ForgetMembers:
-			err = members(home, name, kind, m, gone)
-		case layout.ForgetNothing, layout.ForgetLogin:
 		}
-		return err
-	})
-	if err == nil && dropped {
-		err = event.KeepFeedAt(home, last+1) // no number is given twice
 	}
-	if err == nil {
-		err = folders(home, w)
+	slices.Sort(f.left)
+	return slices.Compact(f.left), nil
+}
+
+// take takes one file, or what is of the site in it.
+func (f *work) take(file file) error {
+	name := file.name
+	switch file.how {
+	case layout.ForgetRecord:
+		if slices.Contains(f.wish.Records, idOf(name)) {
+			return f.remove(file)
+		}
+		return f.members(file, true)
+	case layout.ForgetAlike:
+		return f.members(file, true)
+	case layout.ForgetFile:
+		raw, err := f.home.Read(name)
+		if err != nil {
+			return f.leave(name, unread(err))
+		}
+		v, _ := decode(raw)
+		if (f.m.raw(raw) || f.m.text(name)) && !f.m.age.file(v, file.info.ModTime()) {
+			return f.remove(file)
+		}
+	case layout.ForgetBeside:
+		if f.beside(name) {
+			return f.remove(file)
+		}
+	case layout.ForgetLines:
+		if f.beside(name) {
+			return f.remove(file)
+		}
+		return f.lines(file)
+	case layout.ForgetMembers:
+		return f.members(file, false)
+	case layout.ForgetNothing, layout.ForgetLogin:
 	}
-	return left, err
+	return nil
+}
+
+// beside reports whether a file belongs to a record that goes.
+func (f *work) beside(name string) bool {
+	return slices.ContainsFunc(f.wish.Records, func(id string) bool { return strings.Contains(name, "/"+id) })
+}
+
+// errUnread is a file that could not be read.
+type errUnread struct{ error }
+
+func unread(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it went away meanwhile
+	}
+	return errUnread{err}
+}
+
+// leave goes on with the others where a file cannot be read or is spared because
+// of that, and notes it.
+func (f *work) leave(name string, err error) error {
+	if _, ok := errors.AsType[errUnread](err); ok || Unread(err) {
+		f.left = append(f.left, name)
+		return nil
+	}
+	return err
+}
+
+// Yours are the owner's own texts that name the site. They are not tapin's to change.
+func Yours(home *store.Home, w Wish) (names []string, err error) {
+	m := mentionOf(w)
+	for _, name := range []string{"browser-contexts.yaml", "config.draft.yaml", "config.yaml"} {
+		raw, err := home.Read(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !Unread(err) {
+			return names, err
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || m.raw(raw) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // walk goes through what lies in the home, kind by kind.
-func walk(home *store.Home, fn func(name string, kind layout.Kind, how layout.Forgetting) error) error {
-	var names []string
+func walk(home *store.Home, fn func(file) error) error {
+	var files []file
 	skip := func(folder string) bool { return slices.Contains([]string{"run", "tmp", "locks", layout.Demo}, folder) }
-	err := home.Walk(skip, func(name string, _ fs.FileInfo) error { names = append(names, name); return nil })
+	err := home.Walk(skip, func(name string, info fs.FileInfo) error {
+		if kind, ok := layout.Of(name); ok { // else it is the owner's own
+			how, _ := layout.ForgettingOf(kind)
+			files = append(files, file{name, info, kind, how})
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		kind, ok := layout.Of(name)
-		if !ok {
-			continue // the owner's own
-		}
-		how, _ := layout.ForgettingOf(kind)
-		if err := fn(name, kind, how); err != nil {
+	for _, f := range files {
+		if err := fn(f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func remove(home *store.Home, name string, kind layout.Kind, gone Counts) error {
-	err := home.Remove(name)
-	if errors.Is(err, fs.ErrNotExist) {
+func (f *work) remove(file file) error {
+	err := f.home.Remove(file.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case err == nil:
+		f.gone[file.kind.Name]++
 	}
-	if err == nil {
-		gone[kind.Name]++
-	}
-	return err
-}
-
-// folders removes what is empty of records that went.
-func folders(home *store.Home, w Wish) error {
-	for _, id := range w.Records {
-		for _, folder := range []string{"handoffs", "task-runs", "downloads", "received"} {
-			if err := home.RemoveAll(path.Join(folder, id)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return f.leave(file.name, err)
 }
 
 // lines takes those out that mention the site. The file is the one before or
 // the one after.
-func lines(home *store.Home, name string, kind layout.Kind, m mention, gone Counts, last *uint64, dropped *bool) error {
-	raw, err := home.Read(name)
+func (f *work) lines(file file) error {
+	raw, err := f.home.Read(file.name)
 	if err != nil {
-		return nil //nolint:nilerr // it went away meanwhile, or is left for a person
+		return f.leave(file.name, unread(err))
 	}
-	feed := kind.Name == "feed"
 	var kept bytes.Buffer
 	went := 0
 	for line := range bytes.Lines(raw) {
-		var e struct {
-			Seq uint64 `json:"seq"`
-		}
-		if feed && json.Unmarshal(line, &e) == nil {
-			*last = max(*last, e.Seq)
-		}
-		if m.in(line) {
+		if f.line(line) {
 			went++
 			continue
 		}
@@ -245,53 +186,89 @@ func lines(home *store.Home, name string, kind layout.Kind, m mention, gone Coun
 	if went == 0 {
 		return nil
 	}
-	gone[kind.Name] += went
-	*dropped = *dropped || feed
-	return home.Write(name, kept.Bytes())
+	if file.kind.Name == "feed" && !f.kept { // no number is given twice, wherever it is cut off
+		if err := event.KeepNumbers(f.home); err != nil {
+			return err
+		}
+		f.kept = true
+	}
+	if err := f.home.Write(file.name, kept.Bytes()); err != nil {
+		return f.leave(file.name, err)
+	}
+	f.gone[file.kind.Name] += went
+	return nil
 }
 
-// members takes those parts out of a file that are of the site.
-func members(home *store.Home, name string, kind layout.Kind, m mention, gone Counts) error {
-	raw, err := home.Read(name)
-	if err != nil || !m.in(raw) {
-		return nil //nolint:nilerr // it went away meanwhile, or is left for a person
+// line reports whether a line goes.
+func (f *work) line(line []byte) bool {
+	if v, err := decode(line); err == nil {
+		return f.m.in(v) && !f.m.age.value(v)
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return nil // as every start finds it
+	text := string(line)
+	return f.m.text(text) && !f.m.age.line(text)
+}
+
+// members takes those parts out of a file that are of the site. One that is of
+// another site as a whole keeps all that does not name this one.
+func (f *work) members(file file, record bool) error {
+	raw, err := f.home.Read(file.name)
+	if err != nil {
+		return f.leave(file.name, unread(err))
+	}
+	v, err := decode(raw)
+	if err != nil {
+		return f.leave(file.name, errUnread{err})
+	}
+	if record && f.m.age.record(idOf(file.name), v) || !f.m.in(v) {
+		return nil
+	}
+	if fields, _ := v.(map[string]any); file.how == layout.ForgetAlike && (f.m.about(fields) || f.m.refers(fields)) {
+		return f.remove(file)
 	}
 	went := 0
-	v = prune(v, m, &went)
-	gone[kind.Name] += went
-	return home.WriteJSON(name, v)
+	v = f.m.prune(v, record, &went)
+	if went == 0 {
+		return nil
+	}
+	if err := f.home.WriteJSON(file.name, v); err != nil {
+		return f.leave(file.name, err)
+	}
+	f.gone[file.kind.Name] += went
+	return nil
 }
 
-// prune takes out of lists what mentions the site, and out of objects the texts
-// that do. What holds such a list stays.
-func prune(v any, m mention, went *int) any {
+// prune takes out of lists what is of the site, and out of objects the texts that
+// mention it. What holds such a list stays; so does, in a record, what mentions
+// the site in passing.
+func (m mention) prune(v any, record bool, went *int) any {
 	switch v := v.(type) {
 	case []any:
 		kept := make([]any, 0, len(v))
 		for _, each := range v {
-			if raw, err := json.Marshal(each); err == nil && m.in(raw) {
+			fields, object := each.(map[string]any)
+			switch {
+			case !m.in(each) || m.age.value(each):
+				kept = append(kept, each)
+			case record && object && !m.about(fields) && !m.is(fields["ref"]) && !m.refers(fields):
+				kept = append(kept, m.prune(each, record, went))
+			default:
 				*went++
-				continue
 			}
-			kept = append(kept, each)
 		}
 		return kept
 	case map[string]any:
 		for key, each := range v {
-			raw, err := json.Marshal(each)
-			if err != nil || !m.in(raw) && !m.in([]byte(key)) {
+			named := m.text(key)
+			if !named && !m.in(each) || m.age.value(each) {
 				continue
+			}
+			if record && key == "session_id" && !named {
+				continue // a record is of a session, also of one that is no more
 			}
 			switch each.(type) {
 			case []any, map[string]any:
-				if !m.in([]byte(key)) && key != "now" { // of the chat: a word that was under way
-					v[key] = prune(each, m, went)
+				if !named && key != "now" { // of the chat: a word that was under way
+					v[key] = m.prune(each, record, went)
 					continue
 				}
 			}
@@ -300,4 +277,14 @@ func prune(v any, m mention, went *int) any {
 		}
 	}
 	return v
+}
+
+// refers reports whether something is of a record that goes.
+func (m mention) refers(fields map[string]any) bool {
+	for _, key := range []string{"id", "ref", "handoff_id", "approval_id", "todo_id"} {
+		if text, _ := fields[key].(string); text != "" && m.hasID(text) {
+			return true
+		}
+	}
+	return false
 }

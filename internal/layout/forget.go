@@ -8,6 +8,7 @@ const (
 	ForgetNothing Forgetting = "nothing" // it never says anything of a site, or is the owner's own text
 	ForgetFile    Forgetting = "file"    // it goes where it mentions the site, or a record that goes
 	ForgetRecord  Forgetting = "record"  // the same, and all that is kept beside it goes too
+	ForgetAlike   Forgetting = "alike"   // it goes where it is of the site, or of a record that goes; else what mentions it goes
 	ForgetBeside  Forgetting = "beside"  // it goes with its record, and with nothing else
 	ForgetLines   Forgetting = "lines"   // those of its lines go that mention it
 	ForgetMembers Forgetting = "members" // those parts of it go that are of the site
@@ -27,8 +28,8 @@ var forgetting = map[string]Forgetting{
 	"sessions/*.json": ForgetRecord, "sessions/open/*": ForgetBeside, "sessions/*.state": ForgetBeside, "sessions/*.undo": ForgetBeside,
 	"links/*.json": ForgetFile, "links/public": ForgetNothing, "downloads/**": ForgetBeside, "received/**": ForgetBeside,
 
-	"handoffs/*/meta.json": ForgetRecord, "handoffs/open/*": ForgetBeside, "handoffs/list/*.jsonl": ForgetNothing, "handoffs/*/events.jsonl": ForgetBeside,
-	"handoffs/*/photo.age": ForgetBeside, "handoffs/*/*.png": ForgetBeside, "handoffs/*/*.jpeg": ForgetBeside, "todos/*.json": ForgetFile,
+	"handoffs/*/meta.json": ForgetRecord, "handoffs/open/*": ForgetBeside, "handoffs/list/*.jsonl": ForgetNothing, "handoffs/*/events.jsonl": ForgetLines,
+	"handoffs/*/photo.age": ForgetBeside, "handoffs/*/*.png": ForgetBeside, "handoffs/*/*.jpeg": ForgetBeside, "todos/*.json": ForgetAlike,
 
 	"policies.json": ForgetMembers, "approvals/*.json": ForgetRecord, "approvals/open/*": ForgetBeside, "approvals/*.crop": ForgetBeside,
 	"task-runs/*/meta.json": ForgetRecord, "task-runs/open/*": ForgetBeside, "task-runs/list/*.jsonl": ForgetNothing, "task-runs/*/events.jsonl": ForgetLines,

@@ -116,9 +116,7 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 	if err != nil {
 		return err
 	}
-	if err := finishForgetting(ctx, o.Home, o.Config, o.Vault); err != nil {
-		o.Logger.Warn("a site could not be forgotten to the end yet", "error", err)
-	}
+	s.showForgetting(finishForgetting(ctx, o.Home, o.Config, o.Vault)) // before anybody is told anything of it
 	book, err := s.openCloud(providers, keys)
 	if err != nil {
 		return err

@@ -24,6 +24,16 @@ func Display(s Site) string {
 	return strings.Join(labels, ".")
 }
 
+// Forms are the ways in which a site may stand in a text: in ASCII, and in its
+// own script, whether or not that is how it would be shown.
+func Forms(s Site) []string {
+	shown, err := idna.Punycode.ToUnicode(string(s))
+	if err != nil || shown == "" || shown == string(s) {
+		return []string{string(s)}
+	}
+	return []string{string(s), shown}
+}
+
 // writing is a way of writing that a label may be in as a whole.
 type writing struct {
 	scripts []*unicode.RangeTable

@@ -20,13 +20,14 @@ const (
 	GivenUp    State = "given_up"   // it failed too often and stays off until tapin starts again
 	LeftOut    State = "left_out"   // it took tapin down before, so this start left it out
 	SetAside   State = "set_aside"  // its file could not be used; it was put aside and made anew
+	Unfinished State = "unfinished" // it was begun and could not be brought to its end
 	Unreadable State = "unreadable" // its file could not be used and is kept as it is
 )
 
 // Trouble is one thing that does not work as it should.
 type Trouble struct {
 	What    string    `json:"what" doc:"The room, or the kind of file: \"figures\", \"saved login\"."`
-	State   State     `json:"state" enum:"restarting,given_up,left_out,set_aside,unreadable"`
+	State   State     `json:"state" enum:"restarting,given_up,left_out,set_aside,unreadable,unfinished"`
 	Details string    `json:"details" doc:"What happened, in a sentence."`
 	Hint    string    `json:"hint,omitempty" doc:"What to do about it."`
 	Since   time.Time `json:"since"`
@@ -39,6 +40,7 @@ var words = map[State]string{
 	LeftOut:    "is left out",
 	SetAside:   "was put aside and made anew",
 	Unreadable: "cannot be read",
+	Unfinished: "is not finished",
 }
 
 // Sentence says it to a person, without what to do about it.
