@@ -285,6 +285,9 @@ func (s *demoStage) settle() error {
 	return err
 }
 
+// demoTries is how often the demo's sidecar may end before it has been ready.
+const demoTries = 3
+
 // startTapin runs a daemon of the demo's own, in this process.
 func (s *demoStage) startTapin(ctx context.Context) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -310,6 +313,9 @@ func (s *demoStage) startTapin(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case st := <-states:
+			if st.Phase == daemon.Restarting && st.Restarts >= demoTries {
+				return st.Cause // a daemon tries for ever; nobody waits that long for a demo
+			}
 			if st.Phase != daemon.Ready {
 				continue
 			}

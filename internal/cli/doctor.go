@@ -48,10 +48,11 @@ if something must be mended.
 
 With --fix it mends what it safely can, and says what it did: it closes a home
 that others could write to, clears away what dead browsers and a restore that
-was cut off left, and with your consent installs a browser, moves to a free port, replaces a token that others
-could have read, takes the version before of a file that cannot be read, or puts
-such a file aside. It removes no record and no login, ends nothing that runs, and
-locks need no mending: the system frees them with their process.`,
+was cut off left, and with your consent installs a browser, moves to a free port,
+replaces a token that others could have read, takes the version before of a file
+that cannot be read, or puts such a file aside. It removes no record and no login,
+ends nothing that runs, and locks need no mending: the system frees them with
+their process.`,
 		Example: `  tapin doctor
   tapin doctor --fix
   tapin doctor --fix --dry-run`,

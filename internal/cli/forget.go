@@ -30,7 +30,8 @@ meanwhile; if it is cut off, the next start finishes it.
 
 A file that cannot be read may name the site. It is told and left, and what was
 to be forgotten stays noted: the command ends with an error, every start tries
-again with what is older than this, and so does the same command. --drop gives it up instead.
+again with what is older than this, and so does the same command. --drop gives it
+up instead.
 
 It refuses while a hand-off, a payment or a session of the site is not over;
 --force ends that. It asks first.`,
