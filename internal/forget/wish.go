@@ -65,12 +65,26 @@ func (w Wish) Again(home *store.Home) (Wish, error) {
 		w.Records = append(w.Records, id)
 		folder, _, _ := strings.Cut(f.name, "/")
 		open, err := home.Exists(path.Join(folder, "open", id))
-		if err == nil && open {
+		if err == nil && open && !isOver(v) {
 			w.Open = append(w.Open, id)
 		}
 		return err
 	})
 	return w, err
+}
+
+// isOver reports whether a record says that it has ended. One that is marked as
+// open may have only something left to tell, as after a restore.
+func isOver(v any) bool {
+	record, _ := v.(map[string]any)
+	switch record["status"] {
+	case "FINISHED", "CANCELLED", "TIMED_OUT", "COMPLETED", "FAILED", "denied", "expired":
+		return true
+	case "used":
+		outcome, _ := record["outcome"].(string)
+		return outcome != ""
+	}
+	return false
 }
 
 // of reports whether a record is of the site. A run has no field that says so.
