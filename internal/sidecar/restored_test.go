@@ -17,7 +17,7 @@ import (
 // next life of its home, and who sees to that.
 var lives = map[string]string{
 	"**.damaged-*": "nothing reads it",
-	"schema":       "nothing", "counters/*": "raised", "install.id": "nothing", "forget.json": "goes on: the owner wanted it gone",
+	"schema":       "nothing", "counters/epoch": "raised", "install.id": "nothing", "forget.json": "goes on: the owner wanted it gone",
 	"config.yaml": "settings of then, as it says", "config.draft.yaml": "nothing until it is saved",
 	"agent.token": "tokens of then, as it says", "owner.token": "as above", "tokens/*.token": "as above",
 	"credentials.json": "names only", "webhook.key": "signs, opens nothing", "handoffs/fingerprint.key": "compares, opens nothing",
