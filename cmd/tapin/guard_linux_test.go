@@ -153,7 +153,7 @@ func TestEveryRoomFallsAloneAndTheLeaseStopsTheProcess(t *testing.T) {
 
 	next := p.must("agent", "POST", "/handoff/start", map[string]any{"reason": "login"}).text("handoff_id")
 	p.order("at lease")
-	_, _ = p.try("agent", "POST", "/session/reload", map[string]any{"screenshot": false}, "") // whoever asks meets it
+	_, _ = p.try("agent", "POST", "/session/reload", map[string]any{"screenshot": false}, "") // this request panics
 	p.serving(sidecar...)
 	if got := p.must("agent", "GET", "/handoff/"+next, nil); got.text("status") != "RUNNING" {
 		t.Fatalf("the hand-off goes on as %v", got.body)

@@ -154,7 +154,7 @@ func live(t *testing.T, seed uint64, grown bool) *lives {
 		talk: newTalk(t, "pool.follow=0"), shop: newCashier(t), seed: seed,
 		hits: map[string]int{}, promised: nothingPromised(),
 	}
-	l.forgiven = "message is not modified" // whoever is killed after an edit makes it again
+	l.forgiven = "message is not modified" // a process killed right after an edit repeats it
 	if err := syscall.Mount("tmpfs", l.home, "tmpfs", 0, "size="+diskSize+",mode=0700"); err == nil {
 		l.disk = true
 	}

@@ -51,8 +51,8 @@ func (r *Room) Recover(ctx context.Context) {
 	r.deps.Schedule.Set("approvals/sweep", wallClock(), r.sweep)
 }
 
-// neverBegun are the approvals whose process was killed before their first
-// write. One whose record was put aside is none of them.
+// neverBegun lists the approvals whose process was killed before their first
+// write. It leaves out those whose record was put aside.
 func (r *Room) neverBegun() []string {
 	if len(r.unborn) == 0 {
 		return nil
