@@ -22,7 +22,7 @@ func TestNavigationsSayWhatThePageHasBecome(t *testing.T) {
 		</script>`
 	w := visit(t, map[string]string{
 		"/late":     late,
-		"/later":    late + `<img src="/never">`,
+		"/later":    late + `<img src="/silent">`,
 		"/moves":    `<title>moves</title><script>addEventListener("load", () => history.replaceState(null, "", "/elsewhere"))</script>`,
 		"/goes":     `<title>goes</title><script>location = "/late"</script>`,
 		"/nameless": `<p>This page has no title.`,
