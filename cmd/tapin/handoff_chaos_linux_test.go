@@ -64,7 +64,7 @@ type chaos struct {
 // looks each time whether anything was lost, torn or doubled, whether somebody
 // is locked out and whether something is left over.
 func TestChaosOfAHandoff(t *testing.T) {
-	c := &chaos{seed: uint64(time.Now().UnixNano()), rounds: 3, took: map[string]time.Duration{}, hits: map[string]int{}} //nolint:gosec // any number will do
+	c := &chaos{seed: uint64(time.Now().UnixNano()), rounds: 2, took: map[string]time.Duration{}, hits: map[string]int{}} //nolint:gosec // any number will do
 	if n, err := strconv.Atoi(os.Getenv("TAPIN_CHAOS")); err == nil && n > 0 {
 		c.rounds = n
 	}

@@ -49,14 +49,14 @@ type lives struct {
 // kill, a clock that jumps, a disk that is full or cannot be written to. What
 // must be true is read from outside. A life begins with the home of the first
 // version; in full there are many, and every other one begins with nothing. In
-// short half of what comes in between does, which half is a matter of the seed.
+// short a quarter of what comes in between does, which is a matter of the seed.
 func TestChaosOfHomesThatLive(t *testing.T) {
 	if os.Getenv(lived) == "" {
 		t.Parallel()
 		inOwnMounts(t)
 		return
 	}
-	rounds, seed := len(interruptions)/2, uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
+	rounds, seed := len(interruptions)/4, uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
 	if n, err := strconv.Atoi(os.Getenv("TAPIN_CHAOS_LIVES")); err == nil && n > 0 {
 		rounds = n
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tapin/internal/browser/browsertest"
 )
 
 // spares are the browsers that were started before anybody asked, whosever they are now.
@@ -45,6 +47,7 @@ func (w *world) fromStock() (session, spare string) {
 
 func TestASessionFromThePoolOutlivesASidecarAsAnyOther(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	w := newWorld(t, "pool.warm=1", "browser_tools.enabled=false")
 	w.env = nil // as it is without a setting
 	w.up()

@@ -20,7 +20,7 @@ import (
 // reminder comes twice.
 func TestTalkChaos(t *testing.T) {
 	t.Parallel()
-	kills := 3
+	kills := 2
 	if n, err := strconv.Atoi(os.Getenv("TAPIN_CHAOS")); err == nil && n > 0 {
 		kills = max(n, 100)
 	}

@@ -149,6 +149,7 @@ func TestTalk(t *testing.T) {
 	// Criterion 6b: one that dies while a person is at the page, which is taken up
 	// again. The owner hears of it only when it takes over five seconds.
 	t.Run("the sidecar dies while the owner is at the page", func(t *testing.T) {
+		browsertest.Long(t)
 		k := k.in(t)
 		k.opens("/", nil)
 		id := k.handsOver(map[string]any{"reason": "login"})

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"tapin/internal/testwait"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -266,7 +268,7 @@ func TestAScriptedAgentDoesTwentyTasksByWhatThePageSays(t *testing.T) {
 	m.heard = m.hear
 	var table strings.Builder
 	calls, characters := 0, 0
-	for _, task := range tasks {
+	for _, task := range testwait.Some(8, tasks) {
 		m.calls, m.characters, m.known = 0, 0, nil
 		_, _ = fmt.Fprintf(transcript, "[%q]\n", task.name)
 		m.do("browser_navigate", map[string]any{"url": w.site.URL + "/" + task.name})

@@ -24,6 +24,7 @@ import (
 
 	"tapin/internal/insight"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 )
 
 // end is a way for a hand-off to be over.
@@ -256,7 +257,7 @@ func TestChaosOfEveryEnd(t *testing.T) {
 				l.begin(t, newTheatre(), &runs{})
 				defer func() { l.end(false) }()
 				asked := 0
-				for i, how := range slices.Sorted(maps.Keys(ends)) {
+				for i, how := range testwait.Some(4, slices.Sorted(maps.Keys(ends))) {
 					site := fmt.Sprintf("https://s%d.example", i)
 					for _, reason := range Reasons() {
 						l.play(t, site, reason, ends[how], func() {})

@@ -113,7 +113,7 @@ func saveForever(dir, end string) error {
 
 func TestChaosAKillDuringASaveLeavesTheOldLoginOrTheNew(t *testing.T) {
 	t.Parallel()
-	rounds := 8
+	rounds := 4
 	if s := os.Getenv("TAPIN_CHAOS"); s != "" {
 		n, err := strconv.Atoi(s)
 		must(t, err)

@@ -109,6 +109,7 @@ func TestACallerWhoLeavesTakesTheContextAlong(t *testing.T) {
 
 func TestABrowserThatNobodyNeedsIsEnded(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	mux, _ := slowly()
 	w := newWorld(t, mux, nil)
 	w.house.rhythm.tick, w.house.rhythm.idle = 50*time.Millisecond, 100*time.Millisecond
@@ -122,6 +123,7 @@ func TestABrowserThatNobodyNeedsIsEnded(t *testing.T) {
 
 func TestABrowserThatIsWornOutIsReplaced(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	mux, _ := slowly()
 	w := newWorld(t, mux, nil)
 	w.house.rhythm.uses = 2

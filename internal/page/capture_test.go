@@ -264,6 +264,7 @@ new IntersectionObserver((e, o) => { if (e[0].isIntersecting) { o.disconnect(); 
 
 func TestAShortPatienceIsHonoured(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	s := newStage(ctx, t, map[string]string{"/": `<p>Nothing here</p>`})
 	s.open(ctx, t, "/")

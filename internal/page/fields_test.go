@@ -422,6 +422,7 @@ func TestTypingThatADialogEndsLeavesTheKeyboardToTheNext(t *testing.T) {
 
 func TestAThousandCharacters(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	d := sitAt(ctx, t, map[string]string{"/": `<title>t</title><textarea id=a></textarea><script>let keys = ''; a.onkeypress = e => keys += e.key</script>`})
 	d.open(ctx, t, "/")

@@ -366,6 +366,7 @@ func TestThePageSeesNothingOfOurs(t *testing.T) {
 
 func TestPhonesAndZoomedPagesAreClickedInTheRightPlace(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	const body = `<div style="height:900px;width:600px">a</div><button onclick="hits+=100">No</button><button id=go style="margin-left:300px" onclick=hit()>Go</button><div style="height:2000px"></div>`
 	w := visit(t, map[string]string{"/hit.js": hitScript, "/": `<!doctype html><script src=/hit.js></script>` + body + `<iframe src=OTHER/inner></iframe>`,

@@ -80,6 +80,7 @@ func TestAFrameThatHangs(t *testing.T) {
 // What is not found while a frame hangs may be in that.
 func TestNothingIsFoundWhereAFrameHangs(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	d := sitAt(ctx, t, map[string]string{
 		"/":      `<title>t</title><iframe src="OTHER/hangs"></iframe>`,

@@ -144,6 +144,7 @@ func TestFieldsAreReportedWhereTheyLie(t *testing.T) {
 
 func TestAQuietPageIsNotReportedAgainAndNobodyLeavesAWatchBehind(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	w, tab := open(ctx, t, page.Look{}, map[string]string{"/": fieldsPage, "/inner": innerPage}, "/")
 	var n notes
@@ -339,7 +340,7 @@ func TestWhatAPersonTypesArrivesExactly(t *testing.T) {
 		return strings.ReplaceAll(got, "\u00a0", " ")
 	}
 	for _, id := range []string{"plain", "controlled", "area", "rich", "inner"} {
-		for _, c := range corpus {
+		for _, c := range testwait.Some(3, corpus) {
 			t.Run(c.name+" into "+id, func(t *testing.T) { //nolint:paralleltest // one keyboard
 				s := &standIn{tab: tab, id: n.field(t, id).ID}
 				c.do(t, s)
@@ -356,6 +357,7 @@ func TestWhatAPersonTypesArrivesExactly(t *testing.T) {
 
 func TestFieldsWithAMindOfTheirOwn(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	w, tab := open(ctx, t, page.Look{}, map[string]string{"/": typingPage, "/inner": `<!doctype html>`}, "/")
 	var n notes

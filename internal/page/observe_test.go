@@ -218,6 +218,7 @@ func TestWhatCannotBeSeenToHoldDoesNot(t *testing.T) {
 
 func TestAFrameThatHangsKeepsNobodyFromLooking(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	s := newStage(ctx, t, map[string]string{"/": `<h1>Here</h1><button onclick=hit()>Pay now please</button><x-box></x-box><iframe src="OTHER/hangs"></iframe>`,
 		"/hangs": `<p>Hangs</p><script>onmessage = () => { for (;;); }</script>`})

@@ -76,7 +76,7 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 	click := func(l page.Locator) func(context.Context) error {
 		return func(ctx context.Context) error { _, err := d.tab.Click(ctx, l, page.ClickOptions{}); return err }
 	}
-	for name, c := range map[string]struct {
+	for name, c := range testwait.SomeOf(7, map[string]struct {
 		path string
 		do   func(context.Context) error
 	}{
@@ -100,7 +100,7 @@ func TestNothingPaysUnaskedInWhateverWay(t *testing.T) {
 		"a button that turns in the hand, by a finger": {"/turns", rung("S6_CDP_RAW")},
 		"a button that pays when it is touched":        {"/thumb", rung("S6_CDP_RAW")},
 		"words of the owner's own":                     {"/owners", click(css("#p"))},
-	} {
+	}) {
 		d.open(ctx, t, c.path)
 		var a asked
 		err := c.do(a.guard(ctx))

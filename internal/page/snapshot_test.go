@@ -281,6 +281,7 @@ func TestSecretFieldsAreKnownHoweverTheyAreMade(t *testing.T) {
 
 func TestWhatIsInViewGoesFirstWhenSpaceIsShort(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	var body strings.Builder
 	for i := range 1000 {

@@ -67,6 +67,7 @@ func measure(t *testing.T, w *web, tab *page.Tab) use {
 // A long day's work must leave nothing behind. A few dozen actions in every run,
 // a thousand in make soak.
 func TestSoakManyActionsLeaveNothingBehind(t *testing.T) {
+	browsertest.Long(t)
 	rounds := 6
 	if os.Getenv("TAPIN_TEST_SOAK") != "" {
 		rounds = 100

@@ -116,6 +116,7 @@ func TestEveryKindOfCookieSurvivesTheTrip(t *testing.T) {
 
 func TestOneInvalidCookieAmongAThousandCostsOnlyItself(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	v := newVisitor(t)
 	var st browser.State

@@ -25,6 +25,7 @@ func short(b *bank, list []string) []string {
 
 func TestTheOriginsOfEveryPageAreRemembered(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	site := newBank(t, false, nil)
 	site.routes = map[string]http.HandlerFunc{
@@ -101,6 +102,7 @@ func TestAfterARestartNothingIsForgottenAndNoHelperIsLeft(t *testing.T) {
 
 func TestAPageThatAnswersNothingIsReadAroundOrNamed(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	site := newBank(t, false, nil)
 	v := newVisitor(t, site)

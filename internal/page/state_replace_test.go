@@ -51,6 +51,7 @@ func replacing() ([]browser.Cookie, browser.OriginState) {
 
 func TestAnOriginIsReadByItself(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	v, site, origin := customer(ctx, t)
 	cookies, st, err := v.tabs.ReadOrigin(ctx, origin)
@@ -81,6 +82,7 @@ func TestAnOriginIsReadByItself(t *testing.T) {
 
 func TestReplacingAnOriginIsStrictAndTouchesNoOther(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	v, site, origin := customer(ctx, t)
 	cookies, st := replacing()
@@ -112,6 +114,7 @@ func TestReplacingAnOriginIsStrictAndTouchesNoOther(t *testing.T) {
 
 func TestPartsThatAreNotGivenAreLeftAlone(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	v, _, origin := customer(ctx, t)
 	cookies, before, err := v.tabs.ReadOrigin(ctx, origin)

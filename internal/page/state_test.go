@@ -255,6 +255,7 @@ func TestALoginMovesToAnotherBrowserBeforeItsSiteHearsOfIt(t *testing.T) {
 
 func TestAnOriginThatIsNotLoadedIsReadWithoutItsSite(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	site := newBank(t, false, map[string]http.HandlerFunc{
 		"/worker.js": func(w http.ResponseWriter, _ *http.Request) {
@@ -368,6 +369,7 @@ func TestManyOriginsAreReadExactly(t *testing.T) {
 
 func TestBackDoesNotLeadToWhatRestoreShowed(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	site := newBank(t, false, nil)
 	v := newVisitor(t, site)

@@ -169,6 +169,7 @@ func TestTheShapeOfDatabasesSurvivesTheTrip(t *testing.T) {
 
 func TestAPageThatHoldsItsDatabaseIsNotDisturbedByBeingRead(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	site := newBank(t, false, nil)
 	v := newVisitor(t, site)
@@ -191,6 +192,7 @@ func TestAPageThatHoldsItsDatabaseIsNotDisturbedByBeingRead(t *testing.T) {
 
 func TestWhatIsTooLargeIsLeftOutAndNamed(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	site := newBank(t, false, nil)
 	v := newVisitor(t, site)
@@ -272,6 +274,7 @@ func FuzzTextOnItsWayIsReadOrRefused(f *testing.F) {
 
 func TestHostileDatabasesAreLeftOutOneByOne(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	site := newBank(t, false, nil)
 	v := newVisitor(t, site)

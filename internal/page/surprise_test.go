@@ -237,6 +237,7 @@ func TestEveryWayToFailEndsInTimeAndLeavesTheTabUsable(t *testing.T) {
 
 func TestAPageThatGoesElsewhereMeanwhileHasNotTheLastWord(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	asked := make(chan struct{}, 2)
 	s := perform(t, page.Look{}, map[string]http.HandlerFunc{
@@ -418,6 +419,7 @@ func TestACrashIsToldAtOnceAndTheTabRecovers(t *testing.T) {
 
 func TestAHungPageCanBeLeft(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	s := perform(t, page.Look{}, map[string]http.HandlerFunc{
 		"/": document(`<title>home</title>`),

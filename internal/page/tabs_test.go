@@ -127,6 +127,7 @@ func TestAPopupIsWrittenIntoAndClosesItself(t *testing.T) {
 
 func TestAPageFillsTheScreenAndLeavesItAgain(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	s := perform(t, page.Look{}, map[string]http.HandlerFunc{"/": document(`<title>home</title><div style="width:100px">film</div>
 		<button onclick="document.querySelector('div').requestFullscreen()">grow</button>

@@ -12,6 +12,7 @@ import (
 // does not get into that: what is pressed there is lost, and nothing tells of it.
 func TestAPressReachesAFrameThatHasJustCome(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	d := sitAt(ctx, t, map[string]string{
 		"/":    `<title>t</title><body style="margin:0"><iframe src="OTHER/pay" style="position:absolute;left:300px;top:200px;display:none"></iframe><script>onmessage = e => document.title = e.data</script>`,

@@ -79,6 +79,7 @@ func TestAPageThatComesTellsWhatItShows(t *testing.T) {
 // that it was opened.
 func TestAPageThatCannotTellIsOpenAllTheSame(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	w := visit(t, map[string]string{
 		"/unquiet": `<title>unquiet</title><h1>Unquiet</h1><p id=n>0</p><script>setInterval(() => { n.textContent++ }, 5)</script>`,

@@ -168,6 +168,7 @@ func TestAWindowThatWasPutAwayIsThereAfterAReconnect(t *testing.T) {
 
 func TestAPageThatFillsTheScreenDoesSoUnderACast(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	s := perform(t, page.Look{}, map[string]http.HandlerFunc{"/": document(lively)})
 	tab := s.open(ctx, t, "/")
@@ -208,6 +209,7 @@ func TestAPageThatFillsTheScreenDoesSoUnderACast(t *testing.T) {
 
 func TestTheWindowOfAnOpenerIsBackWhenItsPopupIsCast(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	s := perform(t, page.Look{}, map[string]http.HandlerFunc{"/": document(lively), "/popup": document(`<title>popup</title>`)})
 	opener := s.open(ctx, t, "/")

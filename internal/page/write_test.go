@@ -11,6 +11,7 @@ import (
 // What is filled is put in as a whole; pages that want keys get them.
 func TestFillingIsQuickAndStillHeard(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	const counts = `<script>let inputs = 0, keys = 0, found = '', trusted = true
 addEventListener('input', e => { inputs++; trusted &&= e.isTrusted })

@@ -103,6 +103,7 @@ func TestTabsThatWereOpenedAheadAreTheirSessions(t *testing.T) {
 
 func TestTabsOfABrowserThatDiesUnusedAreLetGoOf(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx, site, dir := browsertest.Context(t), browsertest.Site(t), place(t)
 	h, _ := stocked(t, dir, site)
 	dead := ready(t, h, dir)

@@ -201,6 +201,7 @@ func (u unending) End(ctx context.Context, ref browser.Ref) error {
 
 func TestAParkedSessionWhoseBrowserCannotBeEndedYetIsParkedAllTheSame(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	site, dir := browsertest.Site(t), place(t)
 	before := move(t, dir, site, session.Options{})
@@ -324,6 +325,7 @@ func (halfMade) wrap(p browser.Provider) browser.Provider { return halfProvider{
 
 func TestABrowserThatWasOnlyHalfMadeAnewIsMadeAnewAgainAndStillSaysSo(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	site, dir := browsertest.Site(t), place(t)
 	h := move(t, dir, site, session.Options{})

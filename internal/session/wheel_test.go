@@ -190,6 +190,7 @@ func TestAPersonsAddressIsNotToldWhileTheirSessionEnds(t *testing.T) {
 
 func TestABrowserThatCouldNotTakeAnothersPlaceIsEnded(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	site, dir := mirror(t), place(t)
 	host := hostWith(t, dir, site, nil, true)

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"tapin/internal/browser/browsertest"
 	"tapin/internal/testwait"
 )
 
@@ -339,6 +340,7 @@ func TestEveryFailureOfAnActionHasItsCode(t *testing.T) {
 
 func TestASiteBehindAPasswordIsEntered(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := openShop(t)
 	r := start(t, site.Server)
 	code, begun, _ := r.do("POST", "/session/start", `{"screenshot":false}`)

@@ -314,7 +314,7 @@ func TestStrangersAtThePublicListenerGetNowhere(t *testing.T) {
 		t.Errorf("a message that is too large closes with %d", code)
 	}
 
-	s.guess(ctx, otherID, 10_000)
+	s.guess(ctx, otherID, testwait.Rounds(2_000, 10_000))
 	r.must("GET", "/session/status", "")
 	if text := fmt.Sprint(r.must("GET", "/session/text", "")["text"]); !strings.Contains(text, "touchy-text") {
 		t.Errorf("the agent sees %s", text)

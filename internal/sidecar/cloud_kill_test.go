@@ -132,6 +132,7 @@ func TestAKilledSidecarLeavesNoBrowserThatCosts(t *testing.T) {
 
 func TestAPersonInABrowserElsewhereIsFoundAgainAfterAKill(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	k := startKillable(t, nil)
 	began := k.must("POST", "/session/start", `{"url":"`+k.site.URL+`/","screenshot":false}`)
 	h := k.must("POST", "/handoff/start", `{"reason":"login"}`)

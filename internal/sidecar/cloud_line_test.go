@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tapin/internal/browser/browsertest"
 	"tapin/internal/testwait"
 )
 
@@ -53,6 +54,7 @@ func TestALineToABrowserElsewhereIsMended(t *testing.T) {
 // is loaded anew, and that is told.
 func TestADialogThatIsOpenWhenTheLineIsLostIsNotTheEnd(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	c := inTheCloud(t, nil)
 	c.open("/", "")
 	if clicked := c.must("POST", "/session/click", `{"selector":"#ask","screenshot":false}`); clicked["dialog"] == nil {
@@ -73,6 +75,7 @@ func TestADialogThatIsOpenWhenTheLineIsLostIsNotTheEnd(t *testing.T) {
 
 func TestALineToABrowserElsewhereIsTriedThreeTimesAndThenItIsReleased(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	c := inTheCloud(t, nil)
 	c.open("/", "")
 	began := time.Now()

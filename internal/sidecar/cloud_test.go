@@ -170,6 +170,7 @@ func TestABrowserElsewhereDoesWhatALocalOneDoes(t *testing.T) {
 
 func TestALoginIsKeptAtBothPlacesAndDeletedAtBoth(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	c := inTheCloud(t, nil)
 	c.open("/login", `,"context":"shop"`)
 	c.must("POST", "/session/stop", `{}`)
@@ -214,6 +215,7 @@ func TestALoginIsKeptAtBothPlacesAndDeletedAtBoth(t *testing.T) {
 
 func TestTheFreePlanSaysWhatItDoesNotAllowAndWorksAllTheSame(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	c := inTheCloud(t, &standin.Options{Plan: standin.Free()})
 	started := c.open("/", `,"context":"shop"`)
 	notes := fmt.Sprint(started["notes"])

@@ -73,6 +73,7 @@ func TestALoginOutlivesAKilledSidecar(t *testing.T) {
 // is saved, and it is closed.
 func TestALoginOfASessionThatNobodyUsedIsSavedAtRecovery(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := openAccount(t)
 	p := startProcess(t, site.URL)
 	id := p.login(site, "bank")
@@ -100,6 +101,7 @@ func TestALoginOfASessionThatNobodyUsedIsSavedAtRecovery(t *testing.T) {
 // The lock of a login is of its session, and not of the process that it was in.
 func TestALoginIsStillLockedAfterAKill(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := openAccount(t)
 	p := startProcess(t, site.URL, "max_sessions=2")
 	id := p.login(site, "bank")
@@ -116,6 +118,7 @@ func TestALoginIsStillLockedAfterAKill(t *testing.T) {
 
 func TestALoginIsSavedWhenTheSessionsTimeIsUp(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := openAccount(t)
 	r := start(t, site.Server)
 	begun := r.must("POST", "/session/start", `{"context":"bank","url":"`+site.URL+`/login","timeout_s":10,"screenshot":false}`)

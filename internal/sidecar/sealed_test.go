@@ -109,6 +109,7 @@ func TestOnlyASessionOfTheAgentsOwnDoingLeavesInTheClear(t *testing.T) {
 // What is not pristine stays so in the next process.
 func TestAKillDoesNotMakeASessionPristine(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := openAccount(t)
 	p := startProcess(t, site.URL)
 	p.login(site, "bank")

@@ -158,6 +158,7 @@ func picture(t *testing.T, answer map[string]any) string {
 
 func TestTheWholeWayThroughHTTP(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := browsertest.Site(t)
 	r := start(t, site)
 
@@ -232,6 +233,7 @@ func TestAPageCannotReachTapinItselfWhateverIsAllowed(t *testing.T) {
 
 func TestTheReasonWhyAPageDoesNotOpenIsTheBrowsers(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	site := browsertest.Site(t)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

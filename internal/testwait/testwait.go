@@ -8,7 +8,10 @@ package testwait
 import (
 	"context"
 	"flag"
+	"maps"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"time"
 )
@@ -80,6 +83,27 @@ func Rounds(usually, long int) int {
 		return long
 	}
 	return usually
+}
+
+// Some is a draw of the rows of a table of which each costs a page, a process or
+// a key: the run that is in everybody's way has time for so many of them, another
+// few each time, and the long run and the chaos for all.
+func Some[R any](most int, rows []R) []R {
+	if Long() || os.Getenv("TAPIN_CHAOS") != "" || len(rows) <= most {
+		return rows
+	}
+	rows = slices.Clone(rows)
+	rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+	return rows[:most]
+}
+
+// SomeOf is Some for a table whose rows have names.
+func SomeOf[R any](most int, rows map[string]R) map[string]R {
+	drawn := map[string]R{}
+	for _, name := range Some(most, slices.Sorted(maps.Keys(rows))) {
+		drawn[name] = rows[name]
+	}
+	return drawn
 }
 
 // Spare is the setting of the tests for browsers that wait for whoever comes next:

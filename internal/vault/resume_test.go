@@ -12,6 +12,7 @@ import (
 	"tapin/internal/fault"
 	"tapin/internal/secret"
 	"tapin/internal/store"
+	"tapin/internal/testwait"
 	"tapin/internal/vault"
 )
 
@@ -118,7 +119,7 @@ func TestAChangeOfTheEnvironmentsKeyIsNeverBetween(t *testing.T) {
 		begun, err := vault.Changing(dying)
 		must(t, errors.Join(err, dying.Close()))
 		for which, has := range keys {
-			for what, deed := range deeds {
+			for what, deed := range testwait.SomeOf(3, deeds) {
 				if has != k1 && has != k2 && what != "up" && at != 3 {
 					continue // one instant shows that it opens nothing, whatever is done
 				}
@@ -175,7 +176,7 @@ func TestGoingOnAndGoingBackMayBeCutOffToo(t *testing.T) {
 		return &vault.Options{Keyring: broken(), Getenv: env("TAPIN_VAULT_KEY", key)}
 	}
 	folder := inMemory(t)
-	for _, first := range []int{3, 8} { // in the midst of the files, and right before the end
+	for _, first := range testwait.Some(1, []int{3, 8}) { // in the midst of the files, and right before the end
 		for _, to := range []string{k1, k2} {
 			for at, done := 0, false; !done; at++ {
 				path := filepath.Join(folder, fmt.Sprint(first, to == k1, at))

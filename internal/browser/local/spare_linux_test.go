@@ -90,6 +90,7 @@ func TestASpareBrowserIsTheOneThatIsWantedAndUsedOnce(t *testing.T) {
 
 func TestAPlaceIsKeptForWhoComesAfter(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx, run := browsertest.Context(t), shortDir(t)
 	p := local.New(run, 1, nil)
 	keeping(t, p, local.Stock{Follow: 20 * time.Second})
@@ -226,6 +227,7 @@ func TestTheOneThatIsBeingMadeIsForWhoComesFirst(t *testing.T) {
 
 func TestTheOneThatNobodyWaitsForAnyLongerIsKept(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx, run := browsertest.Context(t), shortDir(t)
 	p := local.New(run, 1, nil)
 	keeping(t, p, local.Stock{Follow: time.Minute, Vacant: true})
@@ -276,6 +278,7 @@ func TestNothingIsLeftWhereTheKeepingEndsAsSomebodyWaits(t *testing.T) {
 // again: its next attempt finds a browser as the first did.
 func TestWhoFailsToBeginFindsOneAgain(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx, run := browsertest.Context(t), shortDir(t)
 	p := local.New(run, 1, nil)
 	keeping(t, p, local.Stock{Follow: time.Minute, Vacant: true})

@@ -130,7 +130,7 @@ func (w *world) each(t *testing.T, check func(*testing.T, *row)) {
 func TestNoVectorReachesTheMachineAndEachRefusalIsTold(t *testing.T) {
 	t.Parallel()
 	ctx := testwait.Context(t)
-	w, run := newWorld(t, nil), shortDir(t)
+	w, run := newWorld(t, some(2)), shortDir(t)
 	close(w.gate)
 	inst := start(ctx, t, run, w.strict())
 	told := listen(inst)
@@ -162,7 +162,7 @@ func TestNoVectorReachesTheMachineAndEachRefusalIsTold(t *testing.T) {
 func TestVectorsReachACanaryThatIsAllowed(t *testing.T) {
 	t.Parallel()
 	ctx := testwait.Context(t)
-	w, run := newWorld(t, some(5)), shortDir(t)
+	w, run := newWorld(t, some(8)), shortDir(t)
 	close(w.gate)
 	inst := start(ctx, t, run, w.open())
 	told := listen(inst)

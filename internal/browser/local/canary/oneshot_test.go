@@ -3,6 +3,7 @@ package canary
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"slices"
@@ -143,7 +144,7 @@ func thorough() bool {
 // some lets every nth vector pass, and all where there is time. The guard is the
 // same that all of them are held against in a session.
 func some(n int) func(vector) bool {
-	i := 0
+	i := rand.IntN(n)
 	return func(vector) bool {
 		i++
 		return thorough() || i%n == 0
@@ -163,7 +164,7 @@ func TestNoVectorReachesTheMachineFromAOneShot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*testwait.Limit())
 			defer cancel()
-			w := newWorld(t, some(3))
+			w := newWorld(t, some(6))
 			close(w.gate)
 			room := openRoom(t, w.strict(), warm)
 			left, shots := w.errands(w.rows, together), 0
@@ -201,7 +202,7 @@ func TestVectorsReachACanaryFromAOneShotThatIsAllowed(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*testwait.Limit())
 	defer cancel()
-	w := newWorld(t, some(6))
+	w := newWorld(t, some(10))
 	close(w.gate)
 	room := openRoom(t, w.open(), 0)
 	reached := func(r *row) bool { return r.bird.count("tcp "+r.via) > 0 }
