@@ -205,10 +205,11 @@ func (s *sidecar) build(ctx context.Context, control, public string) error {
 // version takes one as long as all of that.
 func (s *sidecar) findBrowser(providers *providers) {
 	found := make(chan struct{})
+	done := func() { close(found) } // whoever closes waits for it, and for the report of a panic
 	go func() {
-		defer guard.Catch("sidecar")
-		defer close(found) // whoever closes waits for it
+		defer guard.Catch("sidecar", done)
 		providers.warmUp()
+		done()
 	}()
 	s.closers = append(s.closers, func() error { <-found; return nil })
 }
