@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"tapin/internal/browser/browsertest"
 	"testing"
 	"time"
 )
@@ -93,6 +94,7 @@ func TestAHandoffWhoseTimePassesDuringAnOutageEndsAsItShould(t *testing.T) {
 
 func TestASidecarThatIsKilledIdleClosesItsSession(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	w := newWorld(t)
 	w.up()
 	session := w.must("agent", "POST", "/session/start", map[string]any{"url": w.site.URL + "/login", "context": "demo", "screenshot": false}).text("session_id")

@@ -86,6 +86,7 @@ func TestASessionFromThePoolOutlivesASidecarAsAnyOther(t *testing.T) {
 
 func TestTheFirstSessionFindsABrowserAndNoSecondOneIsStarted(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	w := newWorld(t, "browser_tools.enabled=false")
 	w.env = nil // as it is without a setting
 	w.up()

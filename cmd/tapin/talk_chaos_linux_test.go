@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"tapin/internal/browser/browsertest"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 // reminder comes twice.
 func TestTalkChaos(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	kills := 2
 	if n, err := strconv.Atoi(os.Getenv("TAPIN_CHAOS")); err == nil && n > 0 {
 		kills = max(n, 100)

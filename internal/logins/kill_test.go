@@ -113,6 +113,7 @@ func saveForever(dir, end string) error {
 
 func TestChaosAKillDuringASaveLeavesTheOldLoginOrTheNew(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	rounds := 4
 	if s := os.Getenv("TAPIN_CHAOS"); s != "" {
 		n, err := strconv.Atoi(s)

@@ -73,6 +73,7 @@ func (w *world) calm(t *testing.T) {
 }
 
 func TestChaosOneShotsLeaveNothingBehind(t *testing.T) {
+	browsertest.Long(t)
 	total := rounds(12)
 	w := newWorld(t, crowded(), func(o *Options) { o.Warm = 2 })
 	w.Begin()

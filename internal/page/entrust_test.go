@@ -143,6 +143,7 @@ func TestPlainHTTPIsForLoopbackAlone(t *testing.T) {
 // come, and are all ears there.
 func TestAPageThatMovesOnTakesNothingWithIt(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	ear := listening + `<input id=p autofocus style="position:fixed;inset:0"><script>
 	  document.title = 'ear'

@@ -17,6 +17,7 @@ import (
 // page. What would go into it is refused: it takes that in when nobody looks any more.
 func TestAFrameThatHangs(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	d := sitAt(ctx, t, map[string]string{
 		"/": `<title>t</title><body style="margin:0"><button style="width:200px;height:100px" onclick="document.title='pressed'">Go</button>

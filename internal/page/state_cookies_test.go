@@ -35,6 +35,7 @@ func unlike(c browser.Cookie) string {
 
 func TestEveryKindOfCookieSurvivesTheTrip(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	long := strings.Repeat("4", 4096-len("long"))
 	later := time.Now().Add(72 * time.Hour).UTC().Format(http.TimeFormat)

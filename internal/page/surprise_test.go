@@ -184,6 +184,7 @@ func refusing(t *testing.T) string {
 
 func TestEveryWayToFailEndsInTimeAndLeavesTheTabUsable(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := browsertest.Context(t)
 	secure := httptest.NewTLSServer(document("never seen"))
 	t.Cleanup(secure.Close)

@@ -171,6 +171,7 @@ func TestABrowserElsewhereIsReleasedWhenItsProviderAnswersAgain(t *testing.T) {
 // Killed at any moment: nothing of ours is left running, nobody else's touched.
 func TestChaosElsewhere(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	rounds, _ := strconv.Atoi(os.Getenv("TAPIN_CHAOS"))
 	if rounds == 0 {
 		rounds = 2

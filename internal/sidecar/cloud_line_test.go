@@ -15,6 +15,7 @@ import (
 // size, its time zone, what was typed, and everything that we do in it.
 func TestALineToABrowserElsewhereIsMended(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	c := inTheCloud(t, nil)
 	c.open("/", `,"viewport":{"width":500,"height":400},"timezone":"Asia/Tokyo"`)
 	c.must("POST", "/session/type", `{"selector":"#a","text":"half","screenshot":false}`)

@@ -28,6 +28,7 @@ func kills(t *testing.T, few int) int {
 // once: also what was typed while nobody was there.
 func TestChaosASidecarIsKilledWhileAPersonTypes(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	rounds := kills(t, 2)
 	ctx, cancel := context.WithDeadline(t.Context(), testwait.Late().Add(time.Duration(rounds)*testwait.Limit()))
 	t.Cleanup(cancel)

@@ -74,8 +74,9 @@ func Comes(is func() bool) bool {
 	return true
 }
 
-// Long reports whether there is time for everything: make test-long has it.
-func Long() bool { return os.Getenv("TAPIN_TEST_LONG") != "" }
+// Long reports whether there is time for everything: make test-long has it, and make
+// chaos for what it runs.
+func Long() bool { return os.Getenv("TAPIN_TEST_LONG") != "" || os.Getenv("TAPIN_CHAOS") != "" }
 
 // Rounds is how often a test does what shows the more the oftener it is done.
 func Rounds(usually, long int) int {
@@ -89,7 +90,7 @@ func Rounds(usually, long int) int {
 // a key: the run that is in everybody's way has time for so many of them, another
 // few each time, and the long run and the chaos for all.
 func Some[R any](most int, rows []R) []R {
-	if Long() || os.Getenv("TAPIN_CHAOS") != "" || len(rows) <= most {
+	if Long() || len(rows) <= most {
 		return rows
 	}
 	rows = slices.Clone(rows)
@@ -110,7 +111,7 @@ func SomeOf[R any](most int, rows map[string]R) map[string]R {
 // one beside each that a test asks for is half of what it costs. Those that kill
 // and look on have them in the long run, and those about them always.
 func Spare() string {
-	if Long() || os.Getenv("TAPIN_CHAOS") != "" {
+	if Long() {
 		return "1m"
 	}
 	return "0"

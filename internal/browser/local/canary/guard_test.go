@@ -207,6 +207,7 @@ func TestWebRTCReachesACanaryWithoutTheFlag(t *testing.T) {
 
 func TestNoVectorReachesTheMachineWhileTheOwnerIsDead(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t)
 	ctx := testwait.Context(t)
 	w, run := newWorld(t, func(v vector) bool { return v.js == spelled || v.pair || !v.overIPv6() }), shortDir(t)
 	inst := start(ctx, t, run, w.strict())
