@@ -126,7 +126,7 @@ func (b *bench) killOnce(ctx context.Context, site string, took *rounds) error {
 	if _, err := s.post(ctx, "/session/start", map[string]any{"url": site + "/animating"}); err != nil {
 		return err
 	}
-	url, err := s.link(ctx, "watch")
+	url, err := s.link(ctx, "drive")
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (e entrance) enter(ctx context.Context) (*viewer, error) {
 
 // watch is a new viewer of the session, who may not act.
 func (s *sidecar) watch(ctx context.Context) (*viewer, error) {
-	url, err := s.link(ctx, "watch")
+	url, err := s.link(ctx, "drive")
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +95,20 @@ func (s *sidecar) watch(ctx context.Context) (*viewer, error) {
 }
 
 func (v *viewer) read(ctx context.Context) {
+	var parts []byte // of a picture that is not whole yet
 	for {
 		kind, raw, err := v.conn.Read(ctx)
+		if err == nil && kind == websocket.MessageBinary && len(raw) >= 2 {
+			if raw[0] == 2 {
+				parts = append(parts, raw[2:]...)
+			} else {
+				parts = raw
+			}
+			if raw[0] == 1 && raw[1]&4 != 0 || raw[0] == 2 && raw[1] == 0 {
+				continue
+			}
+			raw = parts
+		}
 		v.mu.Lock()
 		if err != nil {
 			v.lost = err

@@ -71,6 +71,12 @@ func (w *wheel) Observe(_ context.Context, session, id string, _ page.ObserveOpt
 	return page.Observation{URL: w.url, Origin: "https://a.example", Fingerprint: "f2"}, w.mine(session, id)
 }
 
+func (w *wheel) Plain(context.Context, string, string) (func(), bool, error) {
+	return func() {}, false, nil
+}
+
+func (w *wheel) Fitted(string) bool { return false }
+
 func (w *wheel) Holds(_ context.Context, session, id string, c []page.Condition) ([]bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

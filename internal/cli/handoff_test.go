@@ -59,6 +59,12 @@ func (s *steering) Observe(context.Context, string, string, page.ObserveOptions)
 	return page.Observation{URL: s.url, Origin: "https://bank.example", Title: "Accounts", Fingerprint: s.url}, nil
 }
 
+func (s *steering) Plain(context.Context, string, string) (func(), bool, error) {
+	return func() {}, false, nil
+}
+
+func (s *steering) Fitted(string) bool { return false }
+
 func (s *steering) Holds(_ context.Context, _, _ string, c []page.Condition) ([]bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

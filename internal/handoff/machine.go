@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"tapin/internal/fault"
@@ -99,6 +100,7 @@ type done struct {
 	held   []bool    // of the conditions, in their order
 	anyway bool      // hand it back although the conditions do not hold
 	after  *Snapshot // nil if the page could not be looked at
+	fitted bool      // the page was laid out for the person's screen meanwhile
 }
 
 func (e done) apply(r Record) (Record, []Effect, error) {
@@ -122,6 +124,7 @@ func (e done) apply(r Record) (Record, []Effect, error) {
 	switch {
 	case e.by == Verify && (!held || touched(r, e.human) || e.now.Sub(later(e.human, r.Book.HumanAt)) < holdFor):
 		r.watch.heldSince = time.Time{}
+		r.watch.unsure = r.watch.unsure || e.fitted && !held
 		r, effects := r.stay()
 		return r, effects, nil
 	case held || len(r.Book.Verify) == 0 || e.by == Owner && e.anyway:
@@ -136,12 +139,18 @@ func (e done) apply(r Record) (Record, []Effect, error) {
 	return r, []Effect{tellReasked}, nil
 }
 
+// laidOut tells an agent why a page may have changed without anybody's hand.
+const laidOut = "Meanwhile the page was laid out for the owner's phone; it has your layout again."
+
 func (r Record) finish(e done) (Record, []Effect, error) {
 	r = r.end(Finished, e.by, e.now)
 	r.After = e.after
 	if r.After != nil {
 		r.Delta = delta(r.Before, *r.After)
 		r.DeltaSummary = summarize(r.Delta)
+	}
+	if e.fitted {
+		r.DeltaSummary = strings.TrimSpace(r.DeltaSummary + " " + laidOut)
 	}
 	r.ResumeHint = finishedHint(r)
 	effects := []Effect{returnWheel}

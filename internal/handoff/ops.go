@@ -46,17 +46,40 @@ func (r *Room) finish(ctx context.Context, l *live, by By, anyway bool) (Record,
 		return rec, err
 	}
 	if !rec.Parked {
-		var err error
-		if e.held, err = r.holds(ctx, rec); err != nil && !e.anyway {
+		if err := r.examine(ctx, rec, &e); err != nil {
 			return rec, err
-		}
-		if len(rec.Book.Verify) == 0 || e.anyway || allHeld(rec.Book.Verify, e.held) {
-			e.after = r.look(ctx, rec)
 		}
 		e.human, _ = r.presence(rec.SessionID)
 	}
 	e.now = wallClock()
 	return r.apply(ctx, l, e)
+}
+
+// examine looks at the page on behalf of an end, in the layout that the agent will
+// find it in.
+func (r *Room) examine(ctx context.Context, rec Record, e *done) (err error) {
+	free, fitted := r.plain(ctx, rec)
+	defer free()
+	e.fitted = fitted
+	if e.held, err = r.holds(ctx, rec); err != nil && !e.anyway {
+		return err
+	}
+	if len(rec.Book.Verify) == 0 || e.anyway || allHeld(rec.Book.Verify, e.held) {
+		e.after = r.look(ctx, rec)
+	}
+	return nil
+}
+
+// plain gives the page the agent's layout for as long as it is judged. A page that
+// cannot be laid out is judged as it is.
+func (r *Room) plain(ctx context.Context, rec Record) (free func(), fitted bool) {
+	ctx, cancel := context.WithTimeout(ctx, effectWithin)
+	defer cancel()
+	free, fitted, err := r.deps.Stage.Plain(ctx, rec.SessionID, rec.ID)
+	if err != nil {
+		return func() {}, false
+	}
+	return free, fitted
 }
 
 func (r *Room) holds(ctx context.Context, rec Record) ([]bool, error) {

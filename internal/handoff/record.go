@@ -152,6 +152,7 @@ type watch struct {
 	heldSince time.Time // the conditions hold since then
 	quietFor  time.Duration
 	looked    bool // somebody looks at the page
+	unsure    bool // in a person's layout the conditions seemed to hold, in the agent's they did not
 }
 
 // MetAt is when a person was first seen to be there: at the page, or with a word

@@ -22,7 +22,15 @@ type Stage interface {
 	Return(ctx context.Context, session, handoff string, loggedIn bool) error
 	// Observe looks at the page.
 	Observe(ctx context.Context, session, handoff string, o page.ObserveOptions) (page.Observation, error)
-	// Holds tells which conditions are met, and nothing else of the page.
+	// Plain gives the page the agent's own layout and keeps it so until free is
+	// called: a person may have it laid out for their screen meanwhile. fitted says
+	// that they ever had since the wheel is theirs.
+	Plain(ctx context.Context, session, handoff string) (free func(), fitted bool, err error)
+	// Fitted reports whether the page is laid out for a person's screen now.
+	Fitted(session string) bool
+	// Holds tells which conditions are met, and nothing else of the page. In a
+	// person's layout only addresses count: where all of those hold, the others are
+	// taken to hold as well, until they are looked at in the agent's.
 	Holds(ctx context.Context, session, handoff string, conditions []page.Condition) ([]bool, error)
 	// Stale notes that the saved login of the session did not do. It may be repeated.
 	Stale(ctx context.Context, session string) error

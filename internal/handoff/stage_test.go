@@ -30,6 +30,8 @@ type theatre struct {
 	keepUntil  time.Time
 	human      time.Time
 	watching   bool
+	fitted     bool // laid out for a person's screen
+	plain      int  // how often the agent's layout was asked for
 	seen       page.Observation
 	visible    map[string]bool
 	stuck      error // what Observe and Holds say
@@ -197,6 +199,19 @@ func (s *theatre) Observe(_ context.Context, session, handoff string, o page.Obs
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen, s.held(session, handoff)
+}
+
+func (s *theatre) Plain(_ context.Context, session, handoff string) (func(), bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plain++
+	return func() {}, s.fitted, s.held(session, handoff)
+}
+
+func (s *theatre) Fitted(string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fitted
 }
 
 func (s *theatre) Holds(_ context.Context, session, handoff string, c []page.Condition) ([]bool, error) {

@@ -11,6 +11,7 @@ type tick struct {
 	human    time.Time // when a person last did something in the page
 	watching bool      // somebody looks at it
 	held     []bool    // of the conditions; nil when they were not looked at
+	fitted   bool      // the page is laid out for a person's screen
 	lost     bool      // there is no browser any more that could be returned
 }
 
@@ -107,7 +108,10 @@ func (r Record) timeOut(e tick) (Record, []Effect) {
 // judge follows the conditions: held for a while, counted down while somebody
 // looks, then finished.
 func (r Record) judge(e tick) (Record, []Effect) {
-	if !allHeld(r.Book.Verify, e.held) {
+	if !e.fitted {
+		r.watch.unsure = false
+	}
+	if !allHeld(r.Book.Verify, e.held) || r.watch.unsure {
 		r.watch.heldSince = time.Time{}
 		return r.stay()
 	}

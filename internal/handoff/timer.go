@@ -34,6 +34,7 @@ func (r *Room) tick(ctx context.Context, l *live) {
 	if !idle {
 		e.human, e.watching = r.presence(session)
 		if len(conditions) > 0 {
+			e.fitted = r.deps.Stage.Fitted(session)
 			looking, cancel := context.WithTimeout(ctx, lookWithin)
 			held, err := r.deps.Stage.Holds(looking, session, id, conditions)
 			cancel()

@@ -175,7 +175,7 @@ func BenchmarkTapAmongViewers(b *testing.B) {
 			switch name {
 			case "twenty":
 				for range 19 {
-					h.enter(ctx, link.Watch)
+					h.enter(ctx, link.Drive)
 				}
 			case "narrow":
 				h.narrowly(ctx)

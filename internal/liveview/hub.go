@@ -47,15 +47,19 @@ type hub struct {
 	seed    maphash.Seed
 	moving  atomic.Bool // a page is on its way because somebody wanted it
 
-	mu      sync.Mutex
-	viewers map[*viewer]struct{}
-	status  Status
-	glances []page.Glance
-	files   []page.Download
-	numbers map[string]uint16 // of tabs, in the order in which they were seen
-	driver  *viewer
-	drove   time.Time // when somebody last did something
-	noted   time.Time // when that was last told to the hand-off
+	unfit     chan struct{} // the page may have to be laid out
+	uncovered chan struct{} // the page has changed for those who only watch
+
+	mu       sync.Mutex
+	viewers  map[*viewer]struct{}
+	arrivals int // counts them
+	status   Status
+	glances  []page.Glance
+	files    []page.Download
+	numbers  map[string]uint16 // of tabs, in the order in which they were seen
+	driver   *viewer
+	drove    time.Time // when somebody last did something
+	noted    time.Time // when that was last told to the hand-off
 
 	tabs    *page.Tabs
 	casts   int // counts them
@@ -72,9 +76,11 @@ type hub struct {
 	rest    *time.Timer
 	rested  chan struct{} // the page has been at rest for a while
 	stills  []*picture    // the last few, to be shown again when their picture returns
+	covered *picture      // the last for those who only watch
 	grade   int
 	graded  time.Time
-	drawn   float64 // how wide the one who sets the pace draws it, in device pixels
+	fitted  occasion // when the page was last laid out
+	drawn   float64  // how wide the one who sets the pace draws it, in device pixels
 }
 
 // castNumber is what the cast calls a picture.
@@ -86,7 +92,7 @@ type castNumber struct {
 func newHub(d *Door, session string, screen Screen) *hub {
 	h := &hub{
 		door: d, session: session, screen: screen, wake: make(chan struct{}, 1), done: make(chan struct{}), seed: maphash.MakeSeed(),
-		rested: make(chan struct{}, 1), places: letterbox{full: make(chan struct{}, 1)}, viewers: map[*viewer]struct{}{}, numbers: map[string]uint16{},
+		rested: make(chan struct{}, 1), uncovered: make(chan struct{}, 1), unfit: make(chan struct{}, 1), places: letterbox{full: make(chan struct{}, 1)}, viewers: map[*viewer]struct{}{}, numbers: map[string]uint16{},
 	}
 	h.ctx, h.stop = context.WithCancel(d.ctx)
 	h.status, _ = screen.Status()
@@ -109,6 +115,12 @@ func (h *hub) run() {
 	})
 	helpers.Go(func() {
 		guard.Again(h.ctx, "live view", h.takeStills)
+	})
+	helpers.Go(func() {
+		guard.Again(h.ctx, "live view", h.takeCovers)
+	})
+	helpers.Go(func() {
+		guard.Again(h.ctx, "live view", h.fitPages)
 	})
 	defer close(h.done)
 	defer helpers.Wait()
@@ -188,12 +200,12 @@ func (h *hub) show(tabs *page.Tabs) {
 		if h.cast != nil {
 			h.cast.Close()
 		}
-		h.tabs, h.cast, h.pending, h.stills = tabs, nil, nil, nil
+		h.tabs, h.cast, h.pending, h.stills, h.covered = tabs, nil, nil, nil, nil
 		h.dropNative()
 		if tabs != nil {
 			h.casts++
 			number := h.casts
-			h.asked = options(h.status.Look, h.drawn, h.grade)
+			h.asked = options(h.look(), h.drawn, h.grade)
 			h.cast = tabs.Cast(h.asked, func(f page.Frame) { h.framed(number, f) })
 		}
 	}
@@ -219,6 +231,7 @@ func (h *hub) settle(status Status, glances []page.Glance, files []page.Download
 		h.tabNumber(g.ID)
 	}
 	h.wantNative()
+	h.refit()
 	for v := range h.viewers {
 		v.tell(h.stateFor(v))
 	}

@@ -56,6 +56,9 @@ func (h *hub) do(ctx context.Context, v *viewer, m message) error {
 	if err := h.seize(v, m.handoff); err != nil {
 		return err
 	}
+	if isDeed && d.A == "layout" {
+		return h.choose(page.Fitting(d.Choice))
+	}
 	if !isDeed || !moves[d.A] {
 		return h.pass(ctx, v, m, actWithin)
 	}

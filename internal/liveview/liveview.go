@@ -82,6 +82,8 @@ type Door struct {
 	ctx    context.Context //nolint:containedctx // the lifetime of the viewers
 	stop   context.CancelFunc
 
+	layouts layouts
+
 	mu      sync.Mutex
 	hubs    map[string]*hub // by session
 	sockets sync.WaitGroup

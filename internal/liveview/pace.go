@@ -78,13 +78,22 @@ func (p *pace) transfer() time.Duration {
 	return time.Duration(p.mean / p.bytesPS * float64(time.Second))
 }
 
+// frameTime is what a picture takes at least, however wide the way is: a screen
+// shows sixty a second.
+const frameTime = time.Second / 60
+
 // window is how many pictures may be on their way at once: enough to fill a
 // long way, never so many that old ones queue before a narrow place.
 func (p *pace) window() int {
-	if p.transfer() > 150*time.Millisecond {
+	switch took := p.transfer(); {
+	case took == 0: // nothing is known yet
+		return min(2+int(p.least/(2*frameTime)), 8)
+	case took > 150*time.Millisecond:
 		return 1
+	default:
+		took = max(took, frameTime)
+		return min(max(2, 1+int((p.least+took-1)/took)), 8)
 	}
-	return min(2+int(p.least/(33*time.Millisecond)), 8)
 }
 
 // room is how many more may set off.
@@ -108,8 +117,8 @@ var grades = []grade{{65, 1}, {50, 1}, {40, 0.75}, {30, 0.6}, {22, 0.45}}
 // Steps in quality: down as soon as pictures take long, up only when the way has
 // been wide for a while, as each step costs a picture.
 const (
-	tooLong   = 120 * time.Millisecond
-	shortOnly = 20 * time.Millisecond
+	tooLong   = 70 * time.Millisecond // fourteen pictures a second
+	shortOnly = 25 * time.Millisecond
 	downAfter = 700 * time.Millisecond
 	upAfter   = 4 * time.Second
 )

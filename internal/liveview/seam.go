@@ -25,6 +25,8 @@ type Screen interface {
 	Tabs() (*page.Tabs, <-chan struct{})
 	// Status is how the session stands; the channel is closed when it changes.
 	Status() (Status, <-chan struct{})
+	// Fit lays the page out for the screen of whoever drives under that hand-off.
+	Fit(ctx context.Context, handoff string, g page.Glass, want page.Fitting) error
 	// Act runs fn for the person of that hand-off, if it holds the session at
 	// this moment; HANDOFF_NOT_RUNNING otherwise. It is a sign of life.
 	Act(ctx context.Context, handoff string, fn func(context.Context, *page.Tabs) error) error

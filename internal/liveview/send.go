@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"tapin/internal/link"
 )
 
 // rouse has the writer look for something to send.
@@ -118,6 +120,9 @@ func (v *viewer) nextPicture() *picture {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p, now, room := h.last, time.Now(), v.pace.room()
+	if v.mode == link.Watch {
+		p = h.covered
+	}
 	if p == nil || p.number == v.shown || v.hidden || room <= 0 {
 		return nil
 	}
@@ -127,7 +132,7 @@ func (v *viewer) nextPicture() *picture {
 		return nil
 	}
 	v.late.Stop()
-	if behind := int(p.number - v.shown); v.shown != 0 && !h.onlooks(v) {
+	if behind := int(p.number - v.shown); v.shown != 0 && v.mode != link.Watch && !h.onlooks(v) {
 		p = h.recent[max(0, len(h.recent)-min(behind, room))]
 	}
 	v.shown, v.painted = p.number, now
@@ -150,6 +155,7 @@ const room = 32 << 10
 func (w roomy) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, streams, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
+		keepShort(conn)
 		streams.Writer = bufio.NewWriterSize(conn, room)
 	}
 	return conn, streams, err
@@ -160,13 +166,60 @@ func (w roomy) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // the end, which is a packet of its own.
 var messages = sync.Pool{New: func() any { return new([]byte) }}
 
+// A picture that takes a narrow way long goes in parts, so that words can go in
+// between: an answer to what a person types, and that somebody is there.
+const (
+	partBytes = 16 << 10
+	// longWay is from when on a picture is one that takes long.
+	longWay = 250 * time.Millisecond
+	// unmeasured is how large a picture may be before anything is known of the way.
+	unmeasured = 3 * partBytes
+)
+
 // paint sends a picture in the bytes that the browser made.
 func (v *viewer) paint(ctx context.Context, p *picture) error {
+	head := p.header(time.Now())
+	rest := p.JPEG
+	if v.isLong(len(rest)) {
+		head[1] |= flagMore
+		rest = rest[:partBytes]
+	}
+	if err := v.send(ctx, head[:], rest); err != nil || head[1]&flagMore == 0 {
+		return err
+	}
+	for at := partBytes; at < len(p.JPEG); at += partBytes {
+		for _, raw := range v.words() {
+			if err := v.write(ctx, raw); err != nil {
+				return err
+			}
+		}
+		end := min(at+partBytes, len(p.JPEG))
+		last := byte(0)
+		if end == len(p.JPEG) {
+			last = 1
+		}
+		if err := v.send(ctx, []byte{2, last}, p.JPEG[at:end]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isLong reports whether a picture of that size would keep the way busy for long.
+func (v *viewer) isLong(bytes int) bool {
+	v.hub.mu.Lock()
+	defer v.hub.mu.Unlock()
+	if v.pace.bytesPS == 0 {
+		return bytes > unmeasured
+	}
+	return bytes > partBytes && float64(bytes)/v.pace.bytesPS > longWay.Seconds()
+}
+
+func (v *viewer) send(ctx context.Context, head, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
 	message := messages.Get().(*[]byte)
 	defer messages.Put(message)
-	head := p.header(time.Now())
-	*message = append(append((*message)[:0], head[:]...), p.JPEG...)
+	*message = append(append((*message)[:0], head...), body...)
 	return v.conn.Write(ctx, websocket.MessageBinary, *message)
 }

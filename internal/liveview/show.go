@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tapin/internal/guard"
+	"tapin/internal/link"
 	"tapin/internal/page"
 )
 
@@ -72,8 +73,11 @@ func (h *hub) publish(p *picture) {
 	h.recent = h.recent[max(0, len(h.recent)-page.FramesInFlight):]
 	h.last = p
 	for v := range h.viewers {
-		v.rouse()
+		if v.mode != link.Watch {
+			v.rouse()
+		}
 	}
+	h.cover()
 }
 
 // knownStill is the sharp picture of the same moving one.
@@ -182,15 +186,12 @@ func (h *hub) tune(v *viewer) {
 	if h.last == nil || h.last.flags&flagSharp == 0 { // what rests is shown as well as it can be
 		next = v.pace.regrade(h.grade, time.Since(h.graded))
 	}
-	if next == h.grade && v.drawn == h.drawn {
-		return
-	}
 	if next != h.grade {
 		h.graded = time.Now()
 		v.pace.forget()
 	}
 	h.grade, h.drawn = next, v.drawn
-	wanted := options(h.status.Look, h.drawn, h.grade)
+	wanted := options(h.look(), h.drawn, h.grade)
 	if h.cast != nil && wanted != h.asked {
 		h.asked = wanted
 		h.pending = nil // the cast begins anew, and what it sent before counts no more
@@ -225,14 +226,36 @@ func (h *hub) takeStills() {
 	}
 }
 
+// photograph is a JPEG of a tab; nil where there is none to be had.
+func photograph(ctx context.Context, tab *page.Tab, o page.ShotOptions) []byte {
+	o.Format = page.JPEG
+	shot, err := tab.Screenshot(ctx, o)
+	if err != nil {
+		return nil
+	}
+	jpeg, err := base64.StdEncoding.DecodeString(shot.Base64)
+	if err != nil {
+		return nil
+	}
+	return jpeg
+}
+
+// seenBy reports whether somebody looks whose link is of that mode. Called with the
+// lock held.
+func (h *hub) seenBy(mode link.Mode) bool {
+	for v := range h.viewers {
+		if v.mode == mode && !v.hidden {
+			return true
+		}
+	}
+	return false
+}
+
 // still takes the sharp picture, if somebody looks and nothing moves meanwhile.
 func (h *hub) still() {
 	h.mu.Lock()
 	at, tabs := h.last, h.tabs
-	looked := false
-	for v := range h.viewers {
-		looked = looked || !v.hidden
-	}
+	looked := h.seenBy(link.Drive)
 	h.mu.Unlock()
 	if !looked || tabs == nil || at == nil || at.flags&flagSharp != 0 {
 		return
@@ -243,13 +266,9 @@ func (h *hub) still() {
 	if err != nil || tab.ID() != at.Tab {
 		return
 	}
-	shot, err := tab.Screenshot(ctx, page.ShotOptions{Format: page.JPEG, Quality: 88})
-	if err != nil {
+	jpeg := photograph(ctx, tab, page.ShotOptions{Quality: 88, ForDriver: true})
+	if jpeg == nil {
 		return // a dialog is open, or the page is gone; the moving picture stands
-	}
-	jpeg, err := base64.StdEncoding.DecodeString(shot.Base64)
-	if err != nil {
-		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -50,7 +50,7 @@ func TestAPersonSeesTapsAndSeesTheAnswer(t *testing.T) {
 		t.Errorf("%d pictures of a page at rest", after-before)
 	}
 	// A newcomer sees at once what is there, also while nothing changes.
-	other := h.enter(ctx, link.Watch)
+	other := h.enter(ctx, link.Drive)
 	other.shows("b")
 	h.over("FINISHED")
 	p.word("end", 0, func(m map[string]any) bool { return m["reason"] == "finished" })
@@ -74,7 +74,7 @@ func TestPicturesComeInOrderAndTheLatestWins(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)
 	h := open(ctx, t, map[string]string{"/": animated}, nil)
-	p := h.enter(ctx, link.Watch)
+	p := h.enter(ctx, link.Drive)
 	p.until("many pictures", func() bool { return len(p.frames) > 40 })
 	last := uint32(0)
 	for _, f := range p.seen() {
@@ -84,7 +84,7 @@ func TestPicturesComeInOrderAndTheLatestWins(t *testing.T) {
 		last = f.number
 	}
 	// Who does not acknowledge gets no more than is on its way.
-	quiet := h.enter(ctx, link.Watch)
+	quiet := h.enter(ctx, link.Drive)
 	quiet.mu.Lock()
 	quiet.noAcks = true
 	begun := len(quiet.frames)
@@ -117,7 +117,7 @@ func (n narrow) Read(b []byte) (int, error) {
 // narrowly is a viewer who gets 100 kbit a second.
 func (h *house) narrowly(ctx context.Context) *phone {
 	h.t.Helper()
-	l, token := h.mint(link.Watch)
+	l, token := h.mint(link.Drive)
 	_, _, cookie := h.claim(ctx, l.ID, token)
 	dialer := &net.Dialer{}
 	return h.phone(ctx, l.ID, cookie, &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -134,7 +134,7 @@ func TestASlowViewerSlowsNobodyDown(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Context(t)
 	h := open(ctx, t, map[string]string{"/": animated}, nil)
-	p := h.enter(ctx, link.Watch)
+	p := h.enter(ctx, link.Drive)
 	slow := h.narrowly(ctx)
 	slow.until("the slow one sees something", func() bool { return len(slow.frames) > 0 })
 	// Counted against each other and not by the clock: what the machine does
@@ -153,7 +153,7 @@ func TestTwentyViewersSeeTheSame(t *testing.T) {
 	h.lend("hof_1")
 	all := []*phone{h.enter(ctx, link.Drive)}
 	for range 19 {
-		all = append(all, h.enter(ctx, link.Watch))
+		all = append(all, h.enter(ctx, link.Drive))
 	}
 	all[0].state("twenty are there", func(s map[string]any) bool { return s["viewers"] == float64(20) })
 	all[0].tap(ctx, "hof_1", 50, 50)

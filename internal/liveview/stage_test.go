@@ -76,6 +76,14 @@ func (s *stage) Status() (liveview.Status, <-chan struct{}) {
 	return s.status, s.changed
 }
 
+func (s *stage) Fit(ctx context.Context, _ string, g page.Glass, want page.Fitting) error {
+	tabs, _ := s.Tabs()
+	if tabs == nil {
+		return nil
+	}
+	return tabs.Fit(ctx, g, want)
+}
+
 func (s *stage) Act(ctx context.Context, handoff string, fn func(context.Context, *page.Tabs) error) error {
 	s.mu.Lock()
 	held := s.status.Handoff != nil && s.status.Handoff.ID == handoff && s.status.Handoff.Status == "RUNNING"
@@ -403,8 +411,20 @@ func (h *house) phone(ctx context.Context, id string, cookie *http.Cookie, clien
 }
 
 func (p *phone) read(ctx context.Context) {
+	var parts []byte // of a picture that is not whole yet
 	for {
 		kind, raw, err := p.conn.Read(ctx)
+		if err == nil && kind == websocket.MessageBinary {
+			if raw[0] == 2 {
+				parts = append(parts, raw[2:]...)
+			} else {
+				parts = raw
+			}
+			if raw[0] == 1 && raw[1]&4 != 0 || raw[0] == 2 && raw[1] == 0 {
+				continue
+			}
+			raw = parts
+		}
 		p.mu.Lock()
 		switch {
 		case err != nil:

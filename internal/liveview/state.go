@@ -44,6 +44,11 @@ func (h *hub) stateFor(v *viewer) state {
 			s.Driver = "other"
 		}
 	}
+	s.Layout.Touch = h.status.Look.Mobile
+	if h.tabs != nil {
+		now := h.tabs.Fitted()
+		s.Layout = stateLayout{Phone: now.Phone, Mobile: now.Mobile, Fixed: now.Stubborn, Touch: s.Layout.Touch || now.Phone}
+	}
 	if o := h.status.Handoff; o != nil {
 		s.Handoff = o.state(time.Now())
 	}

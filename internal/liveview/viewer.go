@@ -55,6 +55,8 @@ type viewer struct {
 	hidden  bool
 	pace    pace
 	drawn   float64
+	wish    *wish       // the layout that it would have; nil is not known
+	came    int         // in the order of the viewers
 	painted time.Time   // when the last picture was sent
 	late    *time.Timer // wakes who left out a picture that no other followed
 
@@ -213,12 +215,16 @@ func (h *hub) admit(v *viewer) error {
 		T: "hello", V: 1, You: you{v.id, string(v.mode)}, Touch: look.Mobile,
 		Look: helloLook{look.Width, look.Height, look.Scale, look.Mobile},
 	}))
+	h.outdate()
+	h.arrivals++
+	v.came = h.arrivals
 	h.viewers[v] = struct{}{}
 	v.tell(h.stateFor(v))
 	if h.fields != nil && h.canDrive(v) {
 		v.place(h.fields)
 	}
 	v.rouse()
+	h.cover()
 	h.ack(h.count) // the cast may have stood still while nobody looked
 	h.changed()
 	return nil
@@ -334,7 +340,7 @@ func (v *viewer) hear(m message) {
 	case *view:
 		v.hub.looks(v, *part)
 	case *ping:
-		v.say(encode(pong{"pong", part.N}))
+		v.say(encode(pong{"pong", part.N, time.Now().UnixMilli()}))
 	case *auth: // it is in already
 	default:
 		select {
@@ -350,11 +356,17 @@ func (h *hub) looks(v *viewer, w view) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	was := v.hidden
+	h.outdate()
 	v.hidden = w.Hidden
 	if w.W > 0 && w.W < 1<<15 && w.DPR > 0 && w.DPR <= 8 && w.Zoom >= 0 && w.Zoom <= 20 {
 		v.drawn = w.W * w.DPR * max(w.Zoom, 1)
 	}
+	if o, ok := wishOf(w); ok && (v.wish == nil || *v.wish != o) {
+		v.wish = &o
+		h.refit()
+	}
 	if was != v.hidden {
+		h.cover()
 		h.ack(h.count)
 		v.rouse()
 		h.changed()

@@ -40,6 +40,9 @@ type (
 		DPR    float64 `json:"dpr"`
 		Zoom   float64 `json:"zoom"`
 		Hidden bool    `json:"hidden"`
+		Rest   [2]int  `json:"rest"`   // the stage while no keyboard covers it
+		Screen [2]int  `json:"screen"` // the whole glass
+		Fit    string  `json:"fit"`    // auto, phone or desktop
 	}
 	ping struct {
 		N int64 `json:"n"`
@@ -107,6 +110,7 @@ type (
 		Password secret.Text `json:"password"`
 		Minutes  int         `json:"minutes"`
 		Anyway   bool        `json:"anyway"`
+		Choice   string      `json:"choice"` // of a layout
 	}
 	auth struct {
 		Bearer secret.Text `json:"bearer"`
@@ -164,6 +168,7 @@ const headerBytes = 40
 const (
 	flagSharp = 1
 	flagFirst = 2
+	flagMore  = 4 // parts of it follow, see send.go
 )
 
 // header is what a page must know of a picture to draw it and to say where a
@@ -177,6 +182,7 @@ func (p *picture) header(now time.Time) [headerBytes]byte {
 	for i, v := range []float64{p.Width, p.Height, p.Scale, p.Top, p.ScrollX, p.ScrollY} {
 		put.PutUint32(h[8+4*i:], math.Float32bits(float32(v)))
 	}
+	put.PutUint32(h[36:], uint32(now.UnixMilli())) //nolint:gosec // its last bits tell how long it was on its way
 	age := max(0, now.Sub(p.At))
 	put.PutUint32(h[32:], uint32(min(age.Milliseconds(), math.MaxUint32))) //nolint:gosec // bounded on both sides
 	return h
@@ -211,10 +217,20 @@ type (
 		Handoff   *stateHandoff   `json:"handoff"`
 		Tabs      []stateTab      `json:"tabs"`
 		Page      *statePage      `json:"page"`
+		Layout    stateLayout     `json:"layout"`
 		Dialog    *stateDialog    `json:"dialog"`
 		Questions []stateQuestion `json:"questions"`
 		Downloads []stateDownload `json:"downloads"`
 		Viewers   int             `json:"viewers"`
+	}
+	// stateLayout is how the page in front is laid out: for the driver's phone or as
+	// the agent has it, whether it was made for phones too, and whether it does not
+	// bear to be laid out anew.
+	stateLayout struct {
+		Phone  bool `json:"phone"`
+		Mobile bool `json:"mobile"`
+		Fixed  bool `json:"fixed"`
+		Touch  bool `json:"touch"`
 	}
 	stateSession struct {
 		Deadline time.Time `json:"deadline"`
@@ -281,8 +297,9 @@ type (
 		Hint string     `json:"hint,omitempty"`
 	}
 	pong struct {
-		T string `json:"t"`
-		N int64  `json:"n"`
+		T   string `json:"t"`
+		N   int64  `json:"n"`
+		Now int64  `json:"now"` // Unix ms
 	}
 	end struct {
 		T      string `json:"t"`

@@ -47,7 +47,7 @@ func (t *Tab) Screenshot(ctx context.Context, o ShotOptions) (Image, error) {
 		ctx, cancel = context.WithTimeout(ctx, captureWithin)
 		defer cancel()
 	}
-	o.MaskSecrets = o.MaskSecrets || t.tabs.hidden().given()
+	o.MaskSecrets = !o.ForDriver && (o.MaskSecrets || t.tabs.hidden().given())
 	shot := Image{}
 	err = t.unlessDialog(ctx, func(ctx context.Context) error {
 		if err := t.frameShot(ctx, o, &params); err != nil {

@@ -71,6 +71,9 @@ type ShotOptions struct {
 	Mask []Locator
 	// MaskSecrets blacks out password, one-time-code and card fields, in all frames.
 	MaskSecrets bool
+	// ForDriver is a picture for the eyes of the person who drives: they must see
+	// what they have typed, and nothing is blacked out.
+	ForDriver bool
 	// Asked has the browser asked where the page is at that moment. Without it, that is
 	// what was last heard, which is right but for milliseconds.
 	Asked bool

@@ -58,9 +58,34 @@ type NativeField struct {
 	ReadOnly     bool           `json:"readonly,omitempty"`
 	Selection    []int          `json:"selection,omitempty"`
 	Font         NativeFont     `json:"font"`
+	Box          *NativeBox     `json:"box,omitempty"`  // the field with its labels
+	Part         *NativeBox     `json:"part,omitempty"` // what it is filled in with
 	Step         string         `json:"step,omitempty"`
 	Min          string         `json:"min,omitempty"`
 	Max          string         `json:"max,omitempty"`
+}
+
+// NativeBox is a part of a page that is to be seen as one. Fields that are filled in
+// together name the same.
+type NativeBox struct {
+	ID     string  `json:"id,omitempty"`
+	X      float64 `json:"x"`
+	Y      float64 `json:"y"`
+	Width  float64 `json:"w"`
+	Height float64 `json:"h"`
+}
+
+// moved is the box where its frame lies in the window.
+func (b *NativeBox) moved(f frame, x, y, scale float64) *NativeBox {
+	if b == nil {
+		return nil
+	}
+	at := rect{b.X, b.Y, b.Width, b.Height}.moved(x, y, scale)
+	out := &NativeBox{X: at.X, Y: at.Y, Width: at.Width, Height: at.Height}
+	if b.ID != "" {
+		out.ID = nativeID(f, b.ID)
+	}
+	return out
 }
 
 // NativeOption is a choice of a list.
@@ -400,6 +425,7 @@ func (w *NativeWatch) compose(tab *Tab) Native {
 		for _, field := range said.Fields {
 			box := rect{field.X, field.Y, field.Width, field.Height}.moved(at.x, at.y, at.scale)
 			field.X, field.Y, field.Width, field.Height = box.X, box.Y, box.Width, box.Height
+			field.Box, field.Part = field.Box.moved(f, at.x, at.y, at.scale), field.Part.moved(f, at.x, at.y, at.scale)
 			mine := said.Here && field.ID == said.Focus
 			if seen := box.within(at.window); !mine && (seen.Width < 2 || seen.Height < 2) {
 				continue

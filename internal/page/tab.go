@@ -36,10 +36,14 @@ type Tab struct {
 
 	questions questions
 	echoes    echoes
-	composing atomic.Bool           // a person's input method has shown text that is not final
-	hovers    atomic.Pointer[Point] // where a person's mouse came to, if that was the last it did
-	reads     atomic.Bool           // its documents come with the engine's eyes
-	setUpAt   atomic.Int64          // when it had been set up, in microseconds
+	composing atomic.Bool            // a person's input method has shown text that is not final
+	laid      atomic.Pointer[layout] // for a person's screen; nil is the agent's layout
+	fitted    atomic.Pointer[Fitted] // what was last seen of its layout
+	misfit    proto.LoaderID         // a document that is only said to be made for phones; as agents
+	agents    *scrolled              // where the agent had scrolled to; belongs to who lays out
+	hovers    atomic.Pointer[Point]  // where a person's mouse came to, if that was the last it did
+	reads     atomic.Bool            // its documents come with the engine's eyes
+	setUpAt   atomic.Int64           // when it had been set up, in microseconds
 
 	settingUp chan struct{} // holds one token: who sets the tab up
 	isSetUp   bool          // belongs to the holder of the token

@@ -78,16 +78,19 @@ type Tabs struct {
 	onBlock    func(egress.Block)
 	off        []func() // what stops listening to the browser
 
-	guard     guardNews
-	downloads downloads
-	passkeys  passkeys
-	owner     atomic.Pointer[owner]
-	worn      atomic.Pointer[clothes]
-	logins    knownLogins
-	state     stateDesk
-	changes   news         // of what Glances tell
-	refreshed atomic.Int64 // when the browser was last asked beside an action
-	moved     atomic.Int64 // when a page last went elsewhere, or a tab came
+	guard      guardNews
+	downloads  downloads
+	passkeys   passkeys
+	owner      atomic.Pointer[owner]
+	worn       atomic.Pointer[clothes]
+	logins     knownLogins
+	state      stateDesk
+	changes    news            // of what Glances tell
+	refreshed  atomic.Int64    // when the browser was last asked beside an action
+	layouts    chan struct{}   // holds one token: who lays out a page
+	stubborn   map[string]bool // origins that start over when they are; belongs to the holder
+	everFitted atomic.Bool     // since the wheel changed hands
+	moved      atomic.Int64    // when a page last went elsewhere, or a tab came
 
 	mu      sync.Mutex
 	stack   []*Tab              // the last one is in front
@@ -106,7 +109,7 @@ func Open(ctx context.Context, inst browser.Instance, opts *Options) (*Tabs, err
 	}
 	t := &Tabs{
 		inst: inst, root: inst.Conn().Root(), past: opts.Recipes, log: opts.Logger,
-		decided: map[permission]bool{}, passkeys: passkeys{acted: make(chan struct{}, 1)},
+		decided: map[permission]bool{}, layouts: make(chan struct{}, 1), passkeys: passkeys{acted: make(chan struct{}, 1)},
 	}
 	t.unattended, t.judge, t.onBlock = opts.Unattended, opts.Judge, opts.OnBlock
 	if r, ok := inst.(browser.Roommate); ok {

@@ -140,7 +140,13 @@ func (t *Tabs) follow(tab *Tab, s *cdp.Session) {
 			t.listenForRequests(child)
 			cdp.Listen(child, inspector.TargetCrashed, func(inspector.EventTargetCrashed) { tab.frames.lose(child.ID()) })
 		}
-		t.start(func(ctx context.Context) { _ = child.Setup(ctx, t.childSteps(e.TargetInfo.Type)...) })
+		t.start(func(ctx context.Context) {
+			if tab.laid.Load() != nil {
+				fingers := tab.fingers()
+				_ = child.Send(ctx, fingers.Method, fingers.Params)
+			}
+			_ = child.Setup(ctx, t.childSteps(e.TargetInfo.Type)...)
+		})
 	})
 	cdp.Listen(s, target.DetachedFromTarget, func(e target.EventDetachedFromTarget) {
 		tab.frames.lose(e.SessionID)

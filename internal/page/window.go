@@ -74,7 +74,7 @@ func (w *window) become(steps ...browser.Bounds) {
 	for _, b := range steps {
 		_ = t.root.Send(t.ctx, browser.SetWindowBounds.Method, browser.SetWindowBoundsParams{WindowID: w.id, Bounds: &b})
 	}
-	size := t.Look().size()
+	size := w.tab.size()
 	_ = w.tab.session.Send(t.ctx, size.Method, size.Params)
 }
 

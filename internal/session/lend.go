@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"tapin/internal/fault"
@@ -209,6 +210,7 @@ func (h *Host) Return(ctx context.Context, id, handoff string, loggedIn bool) er
 		return nil
 	}
 	s.settle(ctx, handoff)
+	s.undress(ctx)
 	// Whoever waits for the turn meanwhile gets it when the gate is open, and is
 	// refused: a text that comes too late goes nowhere.
 	defer h.saveNow(ctx, s)()
@@ -223,15 +225,72 @@ func (h *Host) Return(ctx context.Context, id, handoff string, loggedIn bool) er
 	return nil
 }
 
+// undress gives the agent its own layout back, whatever has ended the turn. A page
+// that hangs cannot be laid out, and keeps nobody waiting for long.
+func (s *Session) undress(ctx context.Context) {
+	tabs := s.view().tabs
+	free, _, err := tabs.Unfit(ctx)
+	if err != nil {
+		return // the browser is gone
+	}
+	free()
+	tabs.ForgetFit()
+}
+
 // Observe looks at the page that a hand-off holds.
 func (h *Host) Observe(ctx context.Context, id, handoff string, o page.ObserveOptions) (page.Observation, error) {
 	return held(ctx, h, id, handoff, func(ctx context.Context, t *page.Tab) (page.Observation, error) { return t.Observe(ctx, o) })
 }
 
+// Plain gives the page that a hand-off holds the agent's layout, until free is
+// called, and tells whether it ever had a person's under this hand-off.
+func (h *Host) Plain(ctx context.Context, id, handoff string) (free func(), fitted bool, err error) {
+	s, err := h.Get(id)
+	if err != nil {
+		return nil, false, err
+	}
+	if s.heldBy() != handoff {
+		return nil, false, notHeld("")
+	}
+	return s.view().tabs.Unfit(ctx)
+}
+
+// Fitted reports whether the page in front is laid out for a person's screen.
+func (h *Host) Fitted(id string) bool {
+	s, err := h.Get(id)
+	return err == nil && s.view().tabs.Fitted().Phone
+}
+
 // Holds tells which conditions are met on the page that a hand-off holds. It
 // waits for nobody's turn: a person at work must not hold it up, nor it them.
+// What is to be seen in a person's layout says nothing about the agent's: there
+// the addresses alone decide, for as long as nobody looks more closely.
 func (h *Host) Holds(ctx context.Context, id, handoff string, conditions []page.Condition) ([]bool, error) {
-	return held(ctx, h, id, handoff, func(ctx context.Context, t *page.Tab) ([]bool, error) { return t.Holds(ctx, conditions) })
+	return held(ctx, h, id, handoff, func(ctx context.Context, t *page.Tab) ([]bool, error) {
+		met, err := t.Holds(ctx, conditions)
+		if err == nil && t.IsFitted() {
+			met = byAddress(conditions, met)
+		}
+		return met, err
+	})
+}
+
+// byAddress is what the addresses say of all conditions.
+func byAddress(conditions []page.Condition, met []bool) []bool {
+	addresses, all := 0, true
+	for i, c := range conditions {
+		if c.URL != "" {
+			addresses++
+			all = all && met[i]
+		}
+	}
+	out := slices.Clone(met)
+	for i, c := range conditions {
+		if c.URL == "" {
+			out[i] = addresses > 0 && all
+		}
+	}
+	return out
 }
 
 // Photograph takes the picture that the owner asked for.

@@ -105,6 +105,25 @@ func (s *Screen) Act(ctx context.Context, handoff string, fn func(context.Contex
 	return fn(ctx, now.tabs)
 }
 
+// Fit lays the page out for the screen of whoever drives under a hand-off. It is no
+// deed of theirs, and no sign of life.
+func (s *Screen) Fit(ctx context.Context, handoff string, g page.Glass, want page.Fitting) error {
+	on, err := s.host.Get(s.id)
+	if err != nil {
+		return err
+	}
+	ctx, done, err := on.lean(acting(ctx, handoff), handoff)
+	if err != nil {
+		return err
+	}
+	defer done()
+	now := on.view()
+	if err := now.inst.Conn().Err(); err != nil {
+		return err
+	}
+	return now.tabs.Fit(ctx, g, want)
+}
+
 // lean begins what a person does under a lease.
 func (s *Session) lean(ctx context.Context, handoff string) (context.Context, func(), error) {
 	s.mu.Lock()

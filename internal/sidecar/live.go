@@ -84,6 +84,10 @@ func (s screen) Act(ctx context.Context, id string, fn func(context.Context, *pa
 	return s.on.Act(ctx, id, fn)
 }
 
+func (s screen) Fit(ctx context.Context, id string, g page.Glass, want page.Fitting) error {
+	return s.on.Fit(ctx, id, g, want)
+}
+
 // Status is how session and hand-off stand together.
 func (s screen) Status() (liveview.Status, <-chan struct{}) {
 	changed := s.changes.next(s.id)

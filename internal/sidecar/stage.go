@@ -34,6 +34,12 @@ func (s *stage) Observe(ctx context.Context, id, by string, o page.ObserveOption
 	return s.sessions.Observe(ctx, id, by, o)
 }
 
+func (s *stage) Plain(ctx context.Context, id, by string) (func(), bool, error) {
+	return s.sessions.Plain(ctx, id, by)
+}
+
+func (s *stage) Fitted(id string) bool { return s.sessions.Fitted(id) }
+
 func (s *stage) Holds(ctx context.Context, id, by string, conditions []page.Condition) ([]bool, error) {
 	return s.sessions.Holds(ctx, id, by, conditions)
 }

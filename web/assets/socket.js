@@ -7,12 +7,13 @@
  * @property {(message: any) => void} message
  * @property {(frame: ArrayBuffer) => void} frame
  * @property {(why: "lost" | "refused" | "waiting" | "expired" | "crowded", said: string) => void} gone
- * @property {(rtt: number) => void} [rtt] */
+ * @property {(quiet: boolean) => void} [quiet] nothing has been heard for a moment, or something again */
 
 const pauses = [200, 500, 1000, 2000, 4000];
-const pingMs = 20_000;
-/** A line on which nothing answers for this long is dead, whatever it says itself. */
-const deadMs = 10_000;
+/** How often we ask whether somebody is there: what is heard in between counts as well. */
+const beatMs = 400;
+/** A line on which nothing is heard for so long may be dead, and for so long is. */
+const quietMs = 1000, deadMs = 3000;
 
 export class Line {
   /** @param {string} path @param {Ears} ears @param {{bearer?: string}} [o] */
@@ -24,11 +25,16 @@ export class Line {
     /** @type {WebSocket | null} */
     this.ws = null;
     this.timer = 0;
-    this.ping = 0;
+    this.pulse = 0;
     this.beats = 0;
-    this.pinged = 0;
+    /** When each question was asked that has no answer yet. @type {Map<number, number>} */
+    this.pinged = new Map();
+    this.heardAt = 0;
+    this.isQuiet = false;
     this.closed = false;
     this.rtt = 0;
+    /** What the door's clock is ahead of ours by, in ms. @type {number | null} */
+    this.skew = null;
   }
 
   get open() { return this.ws?.readyState === WebSocket.OPEN; }
@@ -45,10 +51,11 @@ export class Line {
     ws.onopen = () => {
       // Also with nothing to show: who is not known by a cookie is told so at once.
       if (this.bearer !== undefined) this.send({ t: "auth", bearer: this.bearer });
-      this.ping = window.setInterval(() => this.beat(), pingMs);
+      this.watch();
     };
     ws.onmessage = (e) => {
       if (this.ws !== ws) return;
+      this.heardAt = performance.now();
       if (!heard) {
         heard = true;
         this.tries = 0;
@@ -58,10 +65,11 @@ export class Line {
       let message;
       try { message = JSON.parse(e.data); } catch { return; }
       if (message?.t !== "pong") return this.ears.message(message);
-      if (message.n !== this.beats) return;
-      this.rtt = performance.now() - this.pinged;
-      window.clearTimeout(this.timer);
-      this.ears.rtt?.(this.rtt);
+      const asked = this.pinged.get(message.n);
+      if (asked === undefined) return;
+      this.pinged.delete(message.n);
+      this.rtt = performance.now() - asked;
+      if (typeof message.now === "number") this.skew = message.now + this.rtt / 2 - Date.now();
     };
     ws.onclose = (e) => {
       if (this.ws !== ws) return;
@@ -79,13 +87,43 @@ export class Line {
     this.timer = window.setTimeout(() => this.connect(), pause * (0.75 + Math.random() / 2));
   }
 
+  /** Listens whether the line is alive, from now on. */
+  watch() {
+    window.clearInterval(this.pulse);
+    this.heardAt = performance.now();
+    this.hush(false);
+    this.beat();
+    let woke = this.heardAt;
+    this.pulse = window.setInterval(() => {
+      const now = performance.now();
+      // Whoever slept has heard nothing either; that says nothing about the line.
+      if (document.hidden || now - woke > 2 * quietMs) this.heardAt = now;
+      woke = now;
+      const silence = now - this.heardAt;
+      if (silence > deadMs) return this.giveUp();
+      this.hush(silence > quietMs);
+      this.beat();
+    }, beatMs);
+  }
+
+  /** @param {boolean} quiet */
+  hush(quiet) {
+    if (this.isQuiet === quiet) return;
+    this.isQuiet = quiet;
+    this.ears.quiet?.(quiet);
+  }
+
+  /** Whatever the line says of itself, nobody is there. */
+  giveUp() {
+    this.drop();
+    if (!this.closed) this.ears.gone("lost", "");
+  }
+
   /** Asks whether somebody is there. */
   beat() {
     if (!this.open) return;
-    this.pinged = performance.now();
-    this.send({ t: "ping", n: ++this.beats });
-    window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.ws?.close(), deadMs);
+    this.pinged.set(++this.beats, performance.now());
+    this.send({ t: "ping", n: this.beats });
   }
 
   /** Says something; false if there is nobody to hear it. Nothing waits for a later line. @param {object} message */
@@ -103,7 +141,9 @@ export class Line {
 
   drop() {
     window.clearTimeout(this.timer);
-    window.clearInterval(this.ping);
+    window.clearInterval(this.pulse);
+    this.pinged.clear();
+    this.isQuiet = false;
     const { ws } = this;
     this.ws = null;
     if (ws && ws.readyState < WebSocket.CLOSING) ws.close();

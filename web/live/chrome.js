@@ -47,11 +47,21 @@ export class Chrome {
     this.banner(screen.banner, state?.handoff?.attempts ?? 0, `${state?.page?.origin} ${state?.page?.title}`);
     const tabs = state?.tabs?.length ?? 1;
     say(find("#tab-count"), String(tabs));
+    find("#tabs").hidden = tabs < 2;
     find("#tabs").setAttribute("aria-label", tabs === 1 ? "1 open page" : `${tabs} open pages`);
     find("#takeover").hidden = !may;
     root.classList.toggle("loading", Boolean(state?.page?.loading));
     root.classList.toggle("asked", Boolean(state?.handoff));
     this.tick();
+  }
+
+  /** How the page is laid out, and whether that can be changed. @param {boolean} offered @param {boolean} phone @param {boolean} shrinks */
+  lens(offered, phone, shrinks) {
+    const layout = find("#layout");
+    layout.hidden = !offered;
+    layout.setAttribute("aria-label", phone ? "Desktop view" : "Phone view");
+    find("#layout use").setAttribute("href", phone ? "#desktop" : "#phone");
+    find("#zoom-button").hidden = !shrinks;
   }
 
   /** @param {any} state */

@@ -6,7 +6,7 @@
 
 import { el } from "../assets/dom.js";
 import { Ledger, unfinished } from "./edit.js";
-import { fromPage } from "./geometry.js";
+import { around, fromPage } from "./geometry.js";
 
 /** @typedef {import("./geometry.js").Shot} Shot */
 /** @typedef {import("./geometry.js").Rect} Rect */
@@ -91,6 +91,31 @@ export class Fields {
     const field = this.entries.get(id)?.field;
     if (!field) return null;
     return { ...fromPage(field, shot), width: field.w * shot.scale, height: field.h * shot.scale, font: (field.font?.size ?? leastFont) * shot.scale };
+  }
+
+  /** A field with its labels, in the picture. @param {string} id @param {Shot} shot @returns {(Rect & {font: number}) | null} */
+  labelled(id, shot) {
+    const rect = this.rect(id, shot), box = this.entries.get(id)?.field.box;
+    return rect && box ? { ...rect, ...boxIn(box, shot) } : rect;
+  }
+
+  /**
+   * What a person is here to fill in: where the focus is, else where something secret
+   * is asked for, else where most is. @param {any} message @param {Shot} shot @returns {(Rect & {font: number}) | null}
+   */
+  part(message, shot) {
+    const fields = message.fields ?? [];
+    /** @type {Map<string, any[]>} */
+    const parts = new Map();
+    for (const f of fields) {
+      const key = f.part?.id ?? "";
+      parts.set(key, [...parts.get(key) ?? [], f]);
+    }
+    const weight = (/** @type {any[]} */ some) => some.reduce((sum, f) => sum + (f.id === message.focus ? 1000 : 0) + (f.masked || f.kind === "password" || f.kind === "otp" ? 100 : 0) + 1, 0);
+    const [chosen] = [...parts.values()].sort((a, b) => weight(b) - weight(a));
+    if (!chosen) return null;
+    const box = around(chosen.flatMap((f) => [f, f.box, f.part].filter(Boolean)).map((b) => boxIn(b, shot)));
+    return box && { ...box, font: Math.min(...chosen.map((f) => f.font?.size ?? leastFont)) * shot.scale };
   }
 
   /** The field under an event, unless the event is for the page too. @param {EventTarget | null} target */
@@ -298,6 +323,9 @@ export class Fields {
     try { /** @type {HTMLInputElement} */ (control).showPicker?.(); } catch { /* wants a tap of its own, and is under the finger */ }
   }
 }
+
+/** @param {any} box of the page @param {Shot} shot @returns {Rect} */
+const boxIn = (box, shot) => ({ ...fromPage(box, shot), width: box.w * shot.scale, height: box.h * shot.scale });
 
 /** @param {string} kind */
 const named = (kind) => ({ password: "Password", otp: "One-time code", select: "Choice", file: "File", editable: "Text", textarea: "Text" })[kind] ?? "Field";

@@ -13,6 +13,8 @@
  * @property {number} scrollX
  * @property {number} scrollY
  * @property {number} age ms, of the picture when it was sent
+ * @property {number} sent when, by the door's clock, in ms; only the last 32 bits of that
+ * @property {boolean} more whether parts of it follow
  * @property {Blob} jpeg */
 
 export const headerBytes = 40;
@@ -36,9 +38,42 @@ export function readFrame(data) {
     scrollX: v.getFloat32(24),
     scrollY: v.getFloat32(28),
     age: v.getUint32(32),
+    sent: v.getUint32(36),
+    more: (v.getUint8(1) & 4) !== 0,
     jpeg: new Blob([new Uint8Array(data, headerBytes)], { type: "image/jpeg" }),
   };
   const sane = v.getUint8(0) === 1 && frame.width > 0 && frame.height > 0 && frame.scale > 0 &&
     Number.isFinite(frame.width + frame.height + frame.scale + frame.top);
   return sane ? frame : null;
+}
+
+/** How long a frame has been on its way, in ms. @param {Frame} frame @param {number} now by the door's clock */
+export const onItsWay = (frame, now) => (Math.floor(now) - frame.sent) | 0;
+
+/** Puts frames together that a narrow line gets in parts, with other things in between. */
+export class Joiner {
+  constructor() {
+    /** @type {Frame | null} */
+    this.begun = null;
+    /** @type {BlobPart[]} */
+    this.parts = [];
+  }
+
+  /** A frame that is whole, or null while one is not. @param {ArrayBuffer} data @returns {Frame | null} */
+  take(data) {
+    const v = new Uint8Array(data);
+    if (v[0] !== 2) {
+      const frame = readFrame(data);
+      this.begun = frame?.more ? frame : null;
+      this.parts = frame?.more ? [frame.jpeg] : [];
+      return frame?.more ? null : frame;
+    }
+    if (!this.begun) return null;
+    this.parts.push(v.subarray(2));
+    if (v[1] === 0) return null;
+    const frame = { ...this.begun, jpeg: new Blob(this.parts, { type: "image/jpeg" }) };
+    this.begun = null;
+    this.parts = [];
+    return frame;
+  }
 }

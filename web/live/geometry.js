@@ -37,14 +37,34 @@ export const atRest = (picture) => ({ zoom: 1, cx: picture.width / 2, cy: pictur
 export const legible = 0.6;
 
 /**
- * How a page is first shown: whole, or, where it would be too small to read,
- * filling the stage from the top of the page's middle, where forms are.
+ * How a page is first shown: all of its width. What is too small to read there is
+ * opened where the fields are, as soon as they are known: see form.
  * @param {Size} stage @param {number} base @param {Size} picture @returns {View}
  */
 export function opening(stage, base, picture) {
-  if (base >= legible) return settle(atRest(picture), stage, base, picture);
-  const cover = Math.max(stage.width / picture.width, stage.height / picture.height);
-  return settle({ zoom: Math.min(cover, 0.9) / base, cx: picture.width / 2, cy: 0 }, stage, base, picture);
+  return settle(atRest(picture), stage, base, picture);
+}
+
+/** How large text must be on the glass to be read, in CSS px. */
+export const readable = 11;
+
+/**
+ * A view of the part of a page that is to be filled in: as much of it as can be read
+ * at once, from its top, and its labels before what lies to their right.
+ * @param {Rect & {font: number}} part of the picture, with the size of its text @param {Size} stage @param {number} base @param {Size} picture @returns {View}
+ */
+export function form(part, stage, base, picture) {
+  const margin = 16;
+  const all = Math.min(stage.width / (part.width + 2 * margin), stage.height / (part.height + 2 * margin));
+  const wide = stage.width / (part.width + 2 * margin);
+  const least = readable / Math.max(part.font, 1);
+  // Whole if that can be read; else its whole width; else what can be read of it.
+  const k = Math.min(Math.max(all, Math.min(Math.max(wide, least), 1), least, base), 1.5, maxScale);
+  const from = (/** @type {number} */ lo, /** @type {number} */ size, /** @type {number} */ seen) =>
+    size + 2 * margin <= seen ? lo + size / 2 : lo - margin + seen / 2;
+  return settle({
+    zoom: k / base, cx: from(part.x, part.width, stage.width / k), cy: from(part.y, part.height, stage.height / k),
+  }, stage, base, picture);
 }
 
 /**

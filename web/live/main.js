@@ -8,7 +8,7 @@ import { Line } from "../assets/socket.js";
 import { appClaim, appData, settle } from "../assets/telegram.js";
 import { sentence } from "../assets/words.js";
 import { Chrome } from "./chrome.js";
-import { around } from "./geometry.js";
+import * as layouts from "./fit.js";
 import { Keyboard } from "./keyboard.js";
 import { Picture } from "./picture.js";
 import { screenOf } from "./screen.js";
@@ -19,7 +19,7 @@ const token = takeToken(location, history);
 const path = `/live/${linkOf(location.pathname)}`;
 
 /** @type {import("./screen.js").Known} */
-const known = { line: "claiming", standing: "", online: navigator.onLine, framed: false, asked: false, state: null };
+const known = { line: "claiming", standing: "", online: navigator.onLine, quiet: false, framed: false, asked: false, state: null };
 let hello = /** @type {any} */ (null);
 let waitTimer = 0, viewTimer = 0, askedTimer = 0;
 let resuming = false;
@@ -64,20 +64,29 @@ let awaited = null;
 const chrome = new Chrome();
 let seenTab = -1;
 const picture = new Picture(find("#picture"), {
+  skipped: acknowledge,
   drawn(frame) {
     const first = frame.first || frame.tab !== seenTab; // the picture that says so may have given way to a newer one
     seenTab = frame.tab;
-    if (stage.show(frame, first)) fields?.place(frame);
-    if (first) aimed(); // its fields may have been told of before it was seen
+    if (stage.show(frame, first)) {
+      fields?.place(frame);
+      aimed(); // its fields may have been told of before it was seen
+      render();
+    }
     if (!known.framed) {
       known.framed = true;
       render();
       void furnish();
     }
-    const { k } = stage.place;
-    line.send({ t: "ack", number: frame.number, w: Math.round(frame.width * k), h: Math.round(frame.height * k), dpr: devicePixelRatio, rtt: Math.round(line.rtt) });
+    acknowledge(frame);
   },
 });
+/** @param {import("./frame.js").Frame} frame */
+function acknowledge(frame) {
+  const { k } = stage.place;
+  line.send({ t: "ack", number: frame.number, w: Math.round(frame.width * k), h: Math.round(frame.height * k), dpr: devicePixelRatio, rtt: Math.round(line.rtt) });
+}
+
 const keyboard = new Keyboard(find("#keys"), {
   send: input, drives,
   changed(up) {
@@ -87,7 +96,7 @@ const keyboard = new Keyboard(find("#keys"), {
 });
 const stage = new Stage(find("#stage"), find("#plane"), {
   send: input, drives,
-  fingers: () => Boolean(hello?.touch),
+  fingers: () => Boolean(known.state?.layout?.touch ?? hello?.touch),
   refused: () => chrome.nudge(),
   owned: (target) => fields?.owns(target) ?? false,
   touched(mouse) {
@@ -101,12 +110,18 @@ const line = new Line(`${path}/ws`, {
   open() {
     known.line = "live";
     known.standing = "in";
+    picture.doubt(true);
     asker?.unheard();
     render();
     tellView();
     line.beat();
   },
-  frame: (data) => picture.take(data),
+  frame: (data) => picture.take(data, line.skew === null ? null : Date.now() + line.skew),
+  quiet(now) {
+    known.quiet = now;
+    if (now) picture.doubt(false);
+    render();
+  },
   message: hear,
   gone(why, said) {
     if (known.line === "ended") return;
@@ -246,8 +261,8 @@ function laid() {
 function aimed() {
   const { shown } = picture;
   if (!lastFields || !fields || !shown || !known.state?.tabs?.some((/** @type {any} */ t) => t.id === lastFields.tab && t.index === shown.tab)) return;
-  const box = around(lastFields.fields.map((/** @type {any} */ f) => fields?.rect(f.id, shown)).filter(Boolean));
-  if (box) stage.aim(box);
+  const part = fields.part(lastFields, shown);
+  if (part) stage.aim(part);
 }
 
 /** Opens a sheet, as soon as there are any: the last that was asked for. @param {(s: typeof import("./sheets.js")) => void} open */
@@ -259,12 +274,13 @@ function withSheets(open) {
 
 /** Shows a field that has the focus. @param {string} id */
 function show(id) {
-  const rect = picture.shown && fields?.active?.field.id === id ? fields.rect(id, picture.shown) : null;
+  const rect = picture.shown && fields?.active?.field.id === id ? fields.labelled(id, picture.shown) : null;
   if (rect) stage.reveal(rect);
 }
 
 function render() {
   chrome.render(screenOf(known), known.state, skew, mayTake());
+  chrome.lens(layouts.offered(known.state), known.state?.layout?.phone === true, stage.shrinks);
 }
 
 /** Claims the link, with its token or as the user of the same machine, and goes on from there. @param {string} withToken */
@@ -378,6 +394,7 @@ function tellView() {
   clearTimeout(viewTimer);
   viewTimer = window.setTimeout(() => line.send({
     t: "view", w: stage.size.width, h: stage.size.height, dpr: devicePixelRatio, zoom: stage.view.zoom, hidden: document.hidden,
+    rest: [Math.round(stage.rest.width), Math.round(stage.rest.height)], screen: [screen.width, screen.height], fit: layouts.wanted(),
   }), 150);
 }
 
@@ -413,6 +430,11 @@ const does = {
   done: () => withSheets((s) => s.confirmDone(done, known.state?.handoff?.attempts > 1 && !(known.state.handoff.countdown_ms > 0))),
   abort: () => withSheets((s) => s.confirm("Abort this hand-off?", "The agent is told that you declined, the login is saved and the browser closes.", "Abort", () => act("abort"))),
   end: () => { act("end"); end("left"); },
+  layout() {
+    const phone = !known.state?.layout?.phone;
+    act("layout", { choice: phone ? "phone" : "desktop" });
+    chrome.toast(phone ? "Laid out for your phone." : "Laid out as on a desktop.");
+  },
   zoom: () => stage.zoomBy(stage.view.zoom > 1.05 ? 1 / stage.view.zoom : 2),
   resume() {
     if (line.open) return act("resume");

@@ -1,12 +1,15 @@
 // @ts-check
 // Draws frames: one at a time, always the newest, and says when one is drawn.
 
-import { readFrame } from "./frame.js";
+import { Joiner, onItsWay } from "./frame.js";
 
 /** @typedef {import("./frame.js").Frame} Frame */
 
+/** A picture that has been on its way for so long is not shown after a silence, in ms. */
+const tooOld = 1000;
+
 export class Picture {
-  /** @param {HTMLCanvasElement} canvas @param {{drawn: (frame: Frame) => void}} ears */
+  /** @param {HTMLCanvasElement} canvas @param {{drawn: (frame: Frame) => void, skipped: (frame: Frame) => void}} ears */
   constructor(canvas, ears) {
     this.canvas = canvas;
     this.ears = ears;
@@ -16,12 +19,23 @@ export class Picture {
     /** @type {Frame | null} what comes next; a newer one takes its place */
     this.next = null;
     this.busy = false;
+    this.joiner = new Joiner();
+    /** Whether what comes may be older than what a person takes it for. */
+    this.stale = false;
   }
 
-  /** @param {ArrayBuffer} data */
-  take(data) {
-    const frame = readFrame(data);
+  /** The line is another, or was silent: what set off before is not shown any more. @param {boolean} whole whether it is another line */
+  doubt(whole) {
+    this.stale = true;
+    if (whole) this.joiner = new Joiner();
+  }
+
+  /** @param {ArrayBuffer} data @param {number | null} now by the door's clock, if that is known */
+  take(data, now) {
+    const frame = this.joiner.take(data);
     if (!frame) return;
+    if (this.stale && now !== null && onItsWay(frame, now) > tooOld) return this.ears.skipped(frame);
+    this.stale = false;
     this.next = frame;
     if (!this.busy) void this.work();
   }

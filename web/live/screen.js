@@ -13,6 +13,7 @@ import { ends } from "./words.js";
  * @property {number} [number] what a waiting device shows
  * @property {string} [end] why it ended
  * @property {boolean} online
+ * @property {boolean} [quiet] whether nothing has been heard for a moment
  * @property {boolean} framed whether a picture has been seen
  * @property {boolean} asked whether this person has said done and awaits the answer
  * @property {any} state as the door told it; null before that */
@@ -29,7 +30,7 @@ export function screenOf(k) {
   const s = k.state;
   return {
     curtain,
-    dim: k.line === "lost",
+    dim: k.line === "lost" || k.line === "live" && Boolean(k.quiet),
     bar: curtain || !s ? "none" : s.can_drive ? "you" : "watch",
     banner: curtain ? null : bannerOf(k),
   };
@@ -60,9 +61,10 @@ function curtainOf(k) {
 function bannerOf(k) {
   if (k.line === "lost") {
     return k.online
-      ? { kind: "lost", title: "Reconnecting", text: "Your place is kept." }
-      : { kind: "lost", title: "You are offline", text: "Your place is kept." };
+      ? { kind: "lost", title: "Reconnecting", text: "What you typed is kept." }
+      : { kind: "lost", title: "You are offline", text: "What you typed is kept." };
   }
+  if (k.line === "live" && k.quiet) return { kind: "lost", title: "Waiting for the page", text: "This picture may be out of date." };
   const s = k.state, h = s?.handoff;
   if (s?.page?.crashed) return { kind: "crashed", title: "This page has crashed", text: "Loading it again usually helps." };
   if (typeof h?.countdown_ms === "number" && h.countdown_ms > 0) return { kind: "countdown", title: "Looks done", text: "" };

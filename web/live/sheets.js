@@ -54,6 +54,7 @@ export function more(state, may, does) {
   if (h && drives) add("later", "Later", "moon", "Keeps your place and reminds you");
   if (drives) {
     add("forward", "Forward", "forward");
+    add("reload", "Load the page again", "reload");
     add("copy", "Copy", "copy", "What is selected on the page");
     add("paste", "Paste", "paste");
   }

@@ -2,7 +2,7 @@
 // The stage: where the picture lies on the glass, and what hands do there. It
 // holds the view and puts it on screen in one transform.
 
-import { baseScale, legible, nearest, opening, pan, pinch, placeOf, reveal, settle, toPage, toPicture, within, zoomAbout } from "./geometry.js";
+import { baseScale, form, legible, nearest, opening, pan, pinch, placeOf, readable, reveal, settle, toPage, toPicture, within, zoomAbout } from "./geometry.js";
 import { Hands } from "./gestures.js";
 import { held } from "./keyboard.js";
 
@@ -45,6 +45,8 @@ export class Stage {
   }
 
   get base() { return this.shot ? baseScale(this.rest, this.shot) : 1; }
+  /** Whether the page is wider than can be read here at once. */
+  get shrinks() { return this.base < legible; }
   get place() { return placeOf(this.view, this.size, this.base); }
 
   /** The stage has another size. @param {boolean} covered whether by a keyboard */
@@ -62,11 +64,14 @@ export class Stage {
     this.shot = { width: shot.width, height: shot.height, scale: shot.scale, top: shot.top };
     if (same && !first) return false;
     if (!old || old.width !== shot.width || old.height !== shot.height || first) {
-      if (old && first) this.hands.cancel();
-      if (!old || first) this.fresh = true;
-      this.view = old && !first
-        ? { ...this.view, cx: (this.view.cx / old.width) * shot.width, cy: (this.view.cy / old.height) * shot.height }
-        : opening(this.size, this.base, shot);
+      // Laid out anew it is another sight of the page: where one was in the old says nothing.
+      const anew = !old || first || old.width !== shot.width;
+      if (old && anew) this.hands.cancel();
+      if (anew) {
+        this.fresh = true;
+        this.before = null;
+      }
+      this.view = old && !anew ? { ...this.view, cy: (this.view.cy / old.height) * shot.height } : opening(this.size, this.base, shot);
     }
     this.plane.style.width = `${shot.width}px`;
     this.plane.style.height = `${shot.height}px`;
@@ -74,11 +79,11 @@ export class Stage {
     return true;
   }
 
-  /** Opens where the fields are, if nobody has moved the view yet. @param {Rect} rect around them */
-  aim(rect) {
+  /** Opens where the fields are, if the page cannot be read as a whole and nobody has moved the view yet. @param {Rect & {font: number}} part around them */
+  aim(part) {
     if (!this.shot || !this.fresh) return;
     this.fresh = false;
-    if (this.view.zoom > 1) this.put(reveal(this.view, rect, 0, this.size, this.base, this.shot));
+    if (part.font * this.base < readable) this.put(form(part, this.size, this.base, this.shot));
   }
 
   /** Shows a part of the picture so that it can be read. @param {Rect & {font: number}} rect */

@@ -38,17 +38,22 @@ test("at rest the whole picture is seen, with its aspect, as large as it goes", 
   near(Math.max((b.x - a.x) / rest.width, (b.y - a.y) / rest.height), 1, "fill");
 }));
 
-test("a page opens whole, or large enough to be read", property((c) => {
+test("a page opens whole", property((c) => {
   const { rest, shot, base } = scene(c);
   const view = g.opening(rest, base, shot);
   assert.deepEqual(view, g.settle(view, rest, base, shot));
+  near(view.zoom, 1, "whole");
+}));
+
+test("what is to be filled in opens so that it can be read, from its top left", property((c) => {
+  const { rest, shot, base } = scene(c);
+  const part = { x: c.real(0, shot.width * 0.7), y: c.real(0, shot.height * 0.7), width: c.real(20, shot.width * 0.3), height: c.real(20, shot.height * 0.3), font: c.real(8, 24) };
+  const view = g.form(part, rest, base, shot);
+  assert.deepEqual(view, g.settle(view, rest, base, shot));
+  const at = g.placeOf(view, rest, base), corner = g.toStage(part, at);
   const k = base * view.zoom;
-  if (base >= g.legible) near(view.zoom, 1, "whole");
-  else {
-    const cover = Math.max(rest.width / shot.width, rest.height / shot.height);
-    near(k, Math.max(base, Math.min(cover, 0.9)), "as large as fills, and no larger than life");
-    near(g.placeOf(view, rest, base).y, Math.max(0, (rest.height - shot.height * k) / 2), "from its top");
-  }
+  assert.ok(k * part.font >= Math.min(g.readable, g.maxScale * part.font, 1.5 * part.font) - 1e-6 || k >= g.maxScale - 1e-6, `text of ${k * part.font} px`);
+  assert.ok(corner.x >= -1e-6 && corner.x <= rest.width + 1e-6 && corner.y >= -1e-6 && corner.y <= rest.height + 1e-6, "it begins outside");
 }));
 
 test("a settled view shows no emptiness that it need not, and settling it again changes nothing", property((c) => {

@@ -100,7 +100,7 @@ test("a frame is read as it was written", () => {
   [390, 844, 1.5, 56, 10, 20].forEach((v, i) => b.writeFloatBE(v, 8 + 4 * i));
   b.writeUInt32BE(12, 32);
   const f = readFrame(b.buffer.slice(b.byteOffset, b.byteOffset + b.length));
-  assert.deepEqual({ ...f, jpeg: f?.jpeg.size }, { sharp: true, first: true, tab: 2, number: 70_000, width: 390, height: 844, scale: 1.5, top: 56, scrollX: 10, scrollY: 20, age: 12, jpeg: 3 });
+  assert.deepEqual({ ...f, jpeg: f?.jpeg.size }, { sharp: true, first: true, tab: 2, number: 70_000, width: 390, height: 844, scale: 1.5, top: 56, scrollX: 10, scrollY: 20, age: 12, sent: 0, more: false, jpeg: 3 });
 });
 
 test("what is no frame is refused, whatever the bytes", property((c) => {

@@ -376,6 +376,12 @@ func (*fakePage) Observe(context.Context, string, string, page.ObserveOptions) (
 	return page.Observation{URL: "https://login.bank.example/home", Origin: "https://login.bank.example", Title: "Home"}, nil
 }
 
+func (p *fakePage) Plain(context.Context, string, string) (func(), bool, error) {
+	return func() {}, false, nil
+}
+
+func (p *fakePage) Fitted(string) bool { return false }
+
 func (p *fakePage) Holds(_ context.Context, _, _ string, c []page.Condition) ([]bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

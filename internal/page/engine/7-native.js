@@ -134,6 +134,34 @@
     return tapin.secret(el) ? { masked: true, length: value.length } : value.length > most.value ? { length: value.length } : { value }
   }
 
+  // What belongs to a field for the eye: its labels, and the part of the page that it
+  // is filled in with, down to the button that sends it.
+  const BUTTONS = 'button, [role=button], input[type=submit], input[type=button], input[type=image]'
+  const around = (boxes) => {
+    const left = Math.min(...boxes.map(b => b.left)), top = Math.min(...boxes.map(b => b.top))
+    return { x: left, y: top, w: Math.max(...boxes.map(b => b.right)) - left, h: Math.max(...boxes.map(b => b.bottom)) - top }
+  }
+  const labelsOf = el => [...el.labels ?? [], ...(el.getAttribute('aria-labelledby') ?? '').split(/\s+/).filter(Boolean).map(id => el.getRootNode().getElementById?.(id)).filter(Boolean)]
+  const labelled = (el, r) => around([r, ...labelsOf(el).filter(tapin.visible).map(l => l.getBoundingClientRect())
+    .filter(l => l.width && l.bottom > r.top - 120 && l.top < r.bottom + 120 && l.right > r.left - 400 && l.left < r.right + 400)])
+  const holderOf = el => {
+    if (el.form) return el.form
+    let holder = el.closest('dialog, [role=dialog], [role=form], fieldset')
+    for (let at = el.parentElement, up = 0; !holder && at && up < 8; at = at.parentElement, up++) if (at.querySelector(BUTTONS)) holder = at
+    return holder
+  }
+  const parts = new Map() // of one scan
+  const partOf = el => {
+    const holder = holderOf(el)
+    if (!holder || holder === document.body) return null
+    if (!parts.has(holder)) {
+      const boxes = [...holder.querySelectorAll(`${CANDIDATES}, ${BUTTONS}, label, legend, h1, h2, h3`)].slice(0, most.fields).filter(tapin.visible)
+        .map(x => x.getBoundingClientRect()).filter(b => b.width > 1 && b.height > 1 && b.right > 0 && b.left < innerWidth)
+      parts.set(holder, boxes.length ? { id: String(tapin.keep(holder)), ...around(boxes) } : null)
+    }
+    return parts.get(holder)
+  }
+
   const describe = (el, kind, r) => {
     const cs = getComputedStyle(el), px = v => Math.round(parseFloat(v) || 0), attribute = name => cut(el.getAttribute(name))
     const out = {
@@ -142,6 +170,9 @@
       font: { size: px(cs.fontSize), family: cut(cs.fontFamily), weight: cs.fontWeight, color: cs.color, align: cs.textAlign, pad: [px(cs.paddingTop), px(cs.paddingRight), px(cs.paddingBottom), px(cs.paddingLeft)] },
     }
     for (const name of ['placeholder', 'inputmode', 'autocomplete', 'enterkeyhint', 'pattern', 'accept', 'step', 'min', 'max']) if (el.hasAttribute(name)) out[name] = attribute(name)
+    out.box = labelled(el, r)
+    const part = partOf(el)
+    if (part) out.part = part
     if (el.maxLength > 0) out.maxlength = el.maxLength
     if (el.multiple) out.multiple = true
     if (el.matches(':disabled')) out.disabled = true
@@ -162,6 +193,7 @@
     const fields = [], holes = []
     const focus = active(), here = document.hasFocus()
     let focused = '', opaque = 0
+    parts.clear()
     for (const root of tapin.roots()) {
       for (const el of root.querySelectorAll(CANDIDATES)) {
         const kind = kindOf(el), mine = here && el === focus
