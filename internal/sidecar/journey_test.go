@@ -31,7 +31,7 @@ type branch struct {
 
 // branchPage is one of its pages. What is no field lies at fixed places.
 func branchPage(title, body string) string {
-	return `<!doctype html><meta charset=utf-8><title>` + title + `</title><meta name="viewport" content="width=device-width"><style>
+	return `<!doctype html><meta charset=utf-8><title>` + title + `</title><style>
 body{margin:0;font:18px sans-serif} form,main{position:absolute;left:440px;top:120px;width:400px} label{display:block;margin-top:20px}
 input,select{display:block;box-sizing:border-box;width:400px;height:48px;font:18px sans-serif} .boxes{display:flex;gap:8px} .boxes input{width:56px}
 button{position:absolute;left:0;top:300px;width:400px;height:60px;font:20px sans-serif}</style>` + body

@@ -57,10 +57,8 @@ export class Chrome {
 
   /** How the page is laid out, and whether that can be changed. @param {boolean} offered @param {boolean} phone @param {boolean} shrinks */
   lens(offered, phone, shrinks) {
-    const layout = find("#layout");
-    layout.hidden = !offered;
-    layout.setAttribute("aria-label", phone ? "Desktop view" : "Phone view");
-    find("#layout use").setAttribute("href", phone ? "#desktop" : "#phone");
+    find("#layout").hidden = !offered;
+    find("#layout").setAttribute("aria-pressed", String(phone));
     find("#zoom-button").hidden = !shrinks;
   }
 

@@ -5,6 +5,7 @@
 // that has the focus.
 
 import { el } from "../assets/dom.js";
+import { form, readable } from "./aim.js";
 import { Ledger, unfinished } from "./edit.js";
 import { around, fromPage } from "./geometry.js";
 
@@ -116,6 +117,14 @@ export class Fields {
     if (!chosen) return null;
     const box = around(chosen.flatMap((f) => [f, f.box, f.part].filter(Boolean)).map((b) => boxIn(b, shot)));
     return box && { ...box, font: Math.min(...chosen.map((f) => f.font?.size ?? leastFont)) * shot.scale };
+  }
+
+  /** Opens a page that cannot be read as a whole where it is to be filled in, if nobody has moved the view yet. @param {any} message @param {Shot} shot @param {import("./stage.js").Stage} stage */
+  aim(message, shot, stage) {
+    const part = this.part(message, shot);
+    if (!part || !stage.shot || !stage.fresh) return;
+    stage.fresh = false;
+    if (part.font * stage.base < readable) stage.put(form(part, stage.size, stage.base, stage.shot));
   }
 
   /** The field under an event, unless the event is for the page too. @param {EventTarget | null} target */

@@ -64,16 +64,12 @@ export class Joiner {
     const v = new Uint8Array(data);
     if (v[0] !== 2) {
       const frame = readFrame(data);
-      this.begun = frame?.more ? frame : null;
-      this.parts = frame?.more ? [frame.jpeg] : [];
-      return frame?.more ? null : frame;
+      if (!frame?.more) return frame;
+      this.begun = frame;
+      this.parts = [frame.jpeg];
+      return null;
     }
-    if (!this.begun) return null;
     this.parts.push(v.subarray(2));
-    if (v[1] === 0) return null;
-    const frame = { ...this.begun, jpeg: new Blob(this.parts, { type: "image/jpeg" }) };
-    this.begun = null;
-    this.parts = [];
-    return frame;
+    return v[1] && this.begun ? { ...this.begun, jpeg: new Blob(this.parts, { type: "image/jpeg" }) } : null;
   }
 }

@@ -8,7 +8,6 @@ import { Line } from "../assets/socket.js";
 import { appClaim, appData, settle } from "../assets/telegram.js";
 import { sentence } from "../assets/words.js";
 import { Chrome } from "./chrome.js";
-import * as layouts from "./fit.js";
 import { Keyboard } from "./keyboard.js";
 import { Picture } from "./picture.js";
 import { screenOf } from "./screen.js";
@@ -29,6 +28,8 @@ let skew = 0;
 const drives = () => known.line === "live" && known.state?.can_drive === true;
 /** Whether the agent can be asked to let go. */
 const mayTake = () => known.state?.driver === "agent" && hello?.you?.mode === "drive";
+/** Whether this is a small screen under a finger, for which pages may be laid out. */
+const isPhone = () => Math.min(screen.width, screen.height) <= 600 && matchMedia("(pointer: coarse)").matches;
 /** What an action is meant for: a page that missed the end of it must not act on what came after. */
 const aim = () => known.state?.handoff?.id ?? "";
 
@@ -261,8 +262,7 @@ function laid() {
 function aimed() {
   const { shown } = picture;
   if (!lastFields || !fields || !shown || !known.state?.tabs?.some((/** @type {any} */ t) => t.id === lastFields.tab && t.index === shown.tab)) return;
-  const part = fields.part(lastFields, shown);
-  if (part) stage.aim(part);
+  fields.aim(lastFields, shown, stage);
 }
 
 /** Opens a sheet, as soon as there are any: the last that was asked for. @param {(s: typeof import("./sheets.js")) => void} open */
@@ -280,7 +280,7 @@ function show(id) {
 
 function render() {
   chrome.render(screenOf(known), known.state, skew, mayTake());
-  chrome.lens(layouts.offered(known.state), known.state?.layout?.phone === true, stage.shrinks);
+  chrome.lens(isPhone() && drives() && !known.state.layout?.fixed, known.state?.layout?.phone === true, stage.shrinks);
 }
 
 /** Claims the link, with its token or as the user of the same machine, and goes on from there. @param {string} withToken */
@@ -394,7 +394,7 @@ function tellView() {
   clearTimeout(viewTimer);
   viewTimer = window.setTimeout(() => line.send({
     t: "view", w: stage.size.width, h: stage.size.height, dpr: devicePixelRatio, zoom: stage.view.zoom, hidden: document.hidden,
-    rest: [Math.round(stage.rest.width), Math.round(stage.rest.height)], screen: [screen.width, screen.height], fit: layouts.wanted(),
+    rest: [Math.round(stage.rest.width), Math.round(stage.rest.height)], screen: [screen.width, screen.height], fit: isPhone() ? "auto" : "desktop",
   }), 150);
 }
 
@@ -433,7 +433,7 @@ const does = {
   layout() {
     const phone = !known.state?.layout?.phone;
     act("layout", { choice: phone ? "phone" : "desktop" });
-    chrome.toast(phone ? "Laid out for your phone." : "Laid out as on a desktop.");
+    chrome.toast(phone ? "Phone view" : "Desktop view");
   },
   zoom: () => stage.zoomBy(stage.view.zoom > 1.05 ? 1 / stage.view.zoom : 2),
   resume() {

@@ -2,7 +2,7 @@
 // The stage: where the picture lies on the glass, and what hands do there. It
 // holds the view and puts it on screen in one transform.
 
-import { baseScale, form, legible, nearest, opening, pan, pinch, placeOf, readable, reveal, settle, toPage, toPicture, within, zoomAbout } from "./geometry.js";
+import { baseScale, legible, nearest, opening, pan, pinch, placeOf, reveal, settle, toPage, toPicture, within, zoomAbout } from "./geometry.js";
 import { Hands } from "./gestures.js";
 import { held } from "./keyboard.js";
 
@@ -77,13 +77,6 @@ export class Stage {
     this.plane.style.height = `${shot.height}px`;
     this.put(this.view);
     return true;
-  }
-
-  /** Opens where the fields are, if the page cannot be read as a whole and nobody has moved the view yet. @param {Rect & {font: number}} part around them */
-  aim(part) {
-    if (!this.shot || !this.fresh) return;
-    this.fresh = false;
-    if (part.font * this.base < readable) this.put(form(part, this.size, this.base, this.shot));
   }
 
   /** Shows a part of the picture so that it can be read. @param {Rect & {font: number}} rect */

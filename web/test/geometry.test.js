@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as g from "../live/geometry.js";
+import * as aim from "../live/aim.js";
 import { property } from "./chance.js";
 
 /** @typedef {import("./chance.js").Chance} Chance */
@@ -48,11 +49,11 @@ test("a page opens whole", property((c) => {
 test("what is to be filled in opens so that it can be read, from its top left", property((c) => {
   const { rest, shot, base } = scene(c);
   const part = { x: c.real(0, shot.width * 0.7), y: c.real(0, shot.height * 0.7), width: c.real(20, shot.width * 0.3), height: c.real(20, shot.height * 0.3), font: c.real(8, 24) };
-  const view = g.form(part, rest, base, shot);
+  const view = aim.form(part, rest, base, shot);
   assert.deepEqual(view, g.settle(view, rest, base, shot));
   const at = g.placeOf(view, rest, base), corner = g.toStage(part, at);
   const k = base * view.zoom;
-  assert.ok(k * part.font >= Math.min(g.readable, g.maxScale * part.font, 1.5 * part.font) - 1e-6 || k >= g.maxScale - 1e-6, `text of ${k * part.font} px`);
+  assert.ok(k * part.font >= Math.min(aim.readable, g.maxScale * part.font, 1.5 * part.font) - 1e-6 || k >= g.maxScale - 1e-6, `text of ${k * part.font} px`);
   assert.ok(corner.x >= -1e-6 && corner.x <= rest.width + 1e-6 && corner.y >= -1e-6 && corner.y <= rest.height + 1e-6, "it begins outside");
 }));
 
