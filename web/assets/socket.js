@@ -93,11 +93,11 @@ export class Line {
     this.heardAt = performance.now();
     this.hush(false);
     this.beat();
-    let woke = this.heardAt;
+    let woke = 0;
     this.pulse = window.setInterval(() => {
       const now = performance.now();
       // Whoever slept has heard nothing either; that says nothing about the line.
-      if (document.hidden || now - woke > 2 * quietMs) this.heardAt = now;
+      if (document.hidden || now - woke > 2000) this.heardAt = now;
       woke = now;
       const silence = now - this.heardAt;
       if (silence > deadMs) return this.giveUp();

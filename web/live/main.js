@@ -431,9 +431,9 @@ const does = {
   abort: () => withSheets((s) => s.confirm("Abort this hand-off?", "The agent is told that you declined, the login is saved and the browser closes.", "Abort", () => act("abort"))),
   end: () => { act("end"); end("left"); },
   layout() {
-    const phone = !known.state?.layout?.phone;
-    act("layout", { choice: phone ? "phone" : "desktop" });
-    chrome.toast(phone ? "Phone view" : "Desktop view");
+    const to = known.state?.layout?.phone ? "desktop" : "phone";
+    act("layout", { choice: to });
+    chrome.toast(`${to} view`);
   },
   zoom: () => stage.zoomBy(stage.view.zoom > 1.05 ? 1 / stage.view.zoom : 2),
   resume() {

@@ -64,7 +64,7 @@ function bannerOf(k) {
       ? { kind: "lost", title: "Reconnecting", text: "What you typed is kept." }
       : { kind: "lost", title: "You are offline", text: "What you typed is kept." };
   }
-  if (k.line === "live" && k.quiet) return { kind: "lost", title: "Waiting for the page", text: "This may be out of date." };
+  if (k.line === "live" && k.quiet) return { kind: "lost", title: "Waiting", text: "This may be out of date." };
   const s = k.state, h = s?.handoff;
   if (s?.page?.crashed) return { kind: "crashed", title: "This page has crashed", text: "Loading it again usually helps." };
   if (typeof h?.countdown_ms === "number" && h.countdown_ms > 0) return { kind: "countdown", title: "Looks done", text: "" };
