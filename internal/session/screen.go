@@ -117,6 +117,11 @@ func (s *Screen) Fit(ctx context.Context, handoff string, g page.Glass, want pag
 		return err
 	}
 	defer done()
+	// What the owner has done over the API meanwhile is aimed at the page as it lies.
+	if err := on.await(ctx); err != nil {
+		return err
+	}
+	defer func() { <-on.turn }()
 	now := on.view()
 	if err := now.inst.Conn().Err(); err != nil {
 		return err
