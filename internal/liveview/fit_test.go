@@ -95,6 +95,7 @@ func TestADriverSeesWhatTheyTypeAndAWatcherDoesNot(t *testing.T) {
 
 func TestThePageIsLaidOutForWhoeverDrives(t *testing.T) {
 	t.Parallel()
+	browsertest.Long(t) // no phone asks for it yet
 	ctx := browsertest.Context(t)
 	h := open(ctx, t, map[string]string{"/": secrets}, nil)
 	p := h.enter(ctx, link.Drive)

@@ -28,8 +28,6 @@ let skew = 0;
 const drives = () => known.line === "live" && known.state?.can_drive === true;
 /** Whether the agent can be asked to let go. */
 const mayTake = () => known.state?.driver === "agent" && hello?.you?.mode === "drive";
-/** Whether this is a small screen under a finger, for which pages may be laid out. */
-const isPhone = () => Math.min(screen.width, screen.height) <= 600 && matchMedia("(pointer: coarse)").matches;
 /** What an action is meant for: a page that missed the end of it must not act on what came after. */
 const aim = () => known.state?.handoff?.id ?? "";
 
@@ -280,7 +278,7 @@ function show(id) {
 
 function render() {
   chrome.render(screenOf(known), known.state, skew, mayTake());
-  chrome.lens(isPhone() && drives() && !known.state.layout?.fixed, known.state?.layout?.phone === true, stage.shrinks);
+  chrome.lens(false, known.state?.layout?.phone === true, stage.shrinks);
 }
 
 /** Claims the link, with its token or as the user of the same machine, and goes on from there. @param {string} withToken */
@@ -394,7 +392,7 @@ function tellView() {
   clearTimeout(viewTimer);
   viewTimer = window.setTimeout(() => line.send({
     t: "view", w: stage.size.width, h: stage.size.height, dpr: devicePixelRatio, zoom: stage.view.zoom, hidden: document.hidden,
-    rest: [Math.round(stage.rest.width), Math.round(stage.rest.height)], screen: [screen.width, screen.height], fit: isPhone() ? "auto" : "desktop",
+    rest: [Math.round(stage.rest.width), Math.round(stage.rest.height)], screen: [screen.width, screen.height], fit: "desktop",
   }), 150);
 }
 
