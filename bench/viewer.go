@@ -81,7 +81,8 @@ func (e entrance) enter(ctx context.Context) (*viewer, error) {
 	return v, nil
 }
 
-// watch is a new viewer of the session, who may not act.
+// watch is a new viewer of the session. Its link could drive, as those that only watch
+// get masked pictures, a few a second; it never does.
 func (s *sidecar) watch(ctx context.Context) (*viewer, error) {
 	url, err := s.link(ctx, "drive")
 	if err != nil {

@@ -82,7 +82,7 @@ type Door struct {
 	ctx    context.Context //nolint:containedctx // the lifetime of the viewers
 	stop   context.CancelFunc
 
-	layouts layouts
+	layouts layouts // until this process ends
 
 	mu      sync.Mutex
 	hubs    map[string]*hub // by session
